@@ -174,7 +174,6 @@ extension MigrationFailure.Reason.Cause {
         .incompatibleTypes(source: source, destination: destination)
       case .attributeBecameRelationship: .attributeBecameRelationship
       case .relationshipBecameAttribute: .relationshipBecameAttribute
-      case .toManyBecameToOne: .toManyBecameToOne
       case .destinationEntityChanged(let source, let destination):
         .destinationEntityChanged(source: source, destination: destination)
       case .hierarchiesMerged(let roots): .hierarchiesMerged(roots: roots)
@@ -200,8 +199,11 @@ extension MigrationFailure.Reason.Cause {
       case .noObjectsForDefault(let form): .defaultNotStorable(form)
       case .noObjectsOfAbstract: .entityBecameAbstract
       case .noMissingValues: .valuesMissing
+      case .noMissingReferences: .referencesMissing
       case .valuesFit(_, let type): .valuesDoNotFit(type: type)
-      case .unique(let properties): .notUnique(properties: properties)
+      case .unique(let properties), .defaultsDiffer(let properties):
+        .notUnique(properties: properties)
+      case .singleObject: .toManyBecameToOne
       case .singleOwner(let relationship): .ownerShared(relationship: relationship)
       }
   }

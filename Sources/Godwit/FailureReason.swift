@@ -37,6 +37,8 @@ extension MigrationFailure {
       case entityBecameAbstract
       /// A mandatory attribute lacks values.
       case valuesMissing
+      /// Objects would lack a mandatory to-one relationship.
+      case referencesMissing
       /// Values do not fit the new type.
       case valuesDoNotFit(type: String)
       /// Objects have equal values where a uniqueness constraint requires different ones.
@@ -115,6 +117,7 @@ extension MigrationFailure.Reason.Cause {
     case .defaultNotStorable: "defaultNotStorable"
     case .entityBecameAbstract: "entityBecameAbstract"
     case .valuesMissing: "valuesMissing"
+    case .referencesMissing: "referencesMissing"
     case .valuesDoNotFit: "valuesDoNotFit"
     case .notUnique: "notUnique"
     case .ownerShared: "ownerShared"

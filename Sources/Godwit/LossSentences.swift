@@ -79,6 +79,11 @@ extension Loss {
     case .relationship where cause == .order:
       return "\(name): the order of \(CountText(count, "object")) dropped, which no mapping reads "
         + "although the model has it: map \(property ?? name) and not its inverse alone."
+    case .order:
+      return "\(name): the order of \(CountText(count, "object")) dropped\(more), which the model "
+        + "does not have."
+    case .relationship where cause.isOfObjects:
+      return "\(name): \(CountText(count, "reference"))\(some) dropped, \(ofReferences)."
     case .attribute, .relationship:
       return "\(name): \(CountText(count, "value"))\(some) \(ofValues)."
     }
@@ -93,7 +98,20 @@ extension Loss {
     case .filter: "dropped, which no mapping's filter takes"
     case .policy: "dropped, of which a policy makes nothing"
     case .unmappedEntity: "dropped, which no mapping takes although the model has the entity"
+    case .missingReference: "dropped, which would lack a mandatory reference"
     default: "dropped with the entity\(more)"
+    }
+  }
+
+  private var ofReferences: String {
+    switch cause {
+    case .filter: "to objects that no mapping's filter takes"
+    case .policy: "to objects of which a policy makes nothing"
+    case .unmappedEntity: "to objects that no mapping takes although the model has the entity"
+    case .elsewhere: "to objects that become ones which the relationship cannot hold"
+    case .collision: "since the place of each has another one"
+    case .duplicate: "to objects that were removed as duplicates"
+    default: "with the objects that they lead to\(more)"
     }
   }
 
@@ -117,6 +135,7 @@ extension Loss {
       "without the entity number beside the key, which is that of no entity it may lead to"
     case .dangling:
       "which lead to objects that are not there: --on-dangling keep or nullify says what they become"
+    case .severalObjects: "given up, which came after the first one of an object"
     case .conversion: "changed, which the new type has no equal for"
     default: "dropped\(more)"
     }
@@ -143,6 +162,8 @@ extension AccountMismatch {
     case .mapping: "\(name): \(CountText(expected, "object")) taken, \(GroupedText(found)) made."
     case .destination:
       "\(name): \(CountText(expected, "object")) made, \(CountText(found, "row")) written."
+    case .reference:
+      "\(name): \(CountText(expected, "reference")) kept, \(GroupedText(found)) in the result."
     }
   }
 }
@@ -159,6 +180,14 @@ extension StageAccounts.OfEntity {
 }
 
 extension LossCause {
+  /// Whether references go for what becomes of their objects, and not of the relationship.
+  fileprivate var isOfObjects: Bool {
+    switch self {
+    case .filter, .policy, .unmappedEntity, .elsewhere, .collision, .duplicate: true
+    default: false
+    }
+  }
+
   /// What happened to objects, to follow their number.
   fileprivate var words: String {
     switch self {
@@ -166,6 +195,7 @@ extension LossCause {
     case .policy: "dropped by a policy"
     case .unmappedEntity: "taken by no mapping"
     case .duplicate: "removed as duplicates"
+    case .missingReference: "without a mandatory reference"
     default: "dropped with the entity"
     }
   }

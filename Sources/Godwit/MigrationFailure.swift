@@ -1,4 +1,5 @@
 public import Foundation
+import Mapping
 import MappingFiles
 import MigrationCoordinator
 import MigrationEngine
@@ -160,11 +161,16 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   }
 
   init(_ error: SchemaError) {
+    let code = CoreDataCode.inferredMappingModel
     self.init(
       .impossible,
       error.places.map {
-        "\($0.entity).\($0.property) is of type \($0.type.name), whose columns are not known: "
-          + "Godwit does not guess."
+        $0.type == .composite
+          ? "\($0.entity).\($0.property) is a composite attribute or an element of one, and is derived "
+            + "or named by a uniqueness constraint, of which no form in a store is known: leave it "
+            + "out there, and constrain a plain attribute. [\(code.rawValue)]"
+          : "\($0.entity).\($0.property) is of type \($0.type.name), whose columns are not known: "
+            + "Godwit does not guess."
       })
   }
 }

@@ -12,6 +12,8 @@ extension StoreMigration {
       case attribute
       /// References of a relationship.
       case relationship
+      /// Places in an ordered relationship.
+      case order
       /// Rows whose entity or keys the model does not know.
       case row
       /// Indexes.
@@ -32,6 +34,10 @@ extension StoreMigration {
       case unmappedProperty
       /// The new model has the ordered relationship, and mappings read its inverse alone.
       case order
+      /// The objects that references lead to become ones that the relationship cannot hold.
+      case elsewhere
+      /// Several references come to one place, and one of them stays.
+      case collision
       /// Values change in the new type.
       case conversion
       /// The rows belong to no entity of the store's model.
@@ -42,6 +48,10 @@ extension StoreMigration {
       case dangling
       /// The objects agree with one that stays, as `duplicates` says.
       case duplicate
+      /// The objects would lack a mandatory to-one relationship, as `missingReferences` says.
+      case missingReference
+      /// A relationship is to-one now and keeps the first object, as `severalObjects` says.
+      case severalObjects
       /// The rows of a join table lack one of their two keys.
       case missingKey
       /// Persistent history is dropped, and tokens of it expire.
@@ -129,11 +139,15 @@ extension StoreMigration.Loss.Cause {
       case .unmappedEntity: .unmappedEntity
       case .unmappedProperty: .unmappedProperty
       case .order: .order
+      case .elsewhere: .elsewhere
+      case .collision: .collision
       case .conversion: .conversion
       case .unknownEntity: .unknownEntity
       case .unknownReference: .unknownReference
       case .dangling: .dangling
       case .duplicate: .duplicate
+      case .missingReference: .missingReference
+      case .severalObjects: .severalObjects
       case .missingKey: .missingKey
       case .history: .history
       case .index: .index

@@ -244,10 +244,6 @@ extension Refusal {
       Explanation(
         "a relationship became an attribute",
         advice: "use a mapping model, or give one a new name")
-    case .toManyBecameToOne:
-      Explanation(
-        "a to-many relationship became to-one, and which object stays is not known",
-        advice: "use a mapping model")
     case .destinationEntityChanged(let source, let destination):
       Explanation(
         "its destination changed from \(source) to \(destination)", advice: "use a mapping model")
@@ -332,14 +328,27 @@ extension Refusal {
       Explanation(
         "mandatory now, without a default, and missing in \(some)",
         advice: "give it a default value or keep it optional")
+    case .noMissingReferences:
+      Explanation(
+        "mandatory, and \(some) would have no object there",
+        advice: "make it optional, fill it by a mapping model, or say --on-missing drop")
     case .valuesFit(_, let type):
       Explanation(
         "\(some) with values that do not fit \(type)",
         advice: "choose a wider type, or say --on-value null")
-    case .unique:
+    case .unique(let properties):
       Explanation(
-        "\(some) break its uniqueness constraint",
-        advice: "remove the duplicates first, or say --on-duplicate keep-first or keep-last")
+        "\(some) break its uniqueness constraint (\(properties.joined(separator: ", ")))",
+        advice: "remove the duplicates first, or say --on-duplicate keep-first, keep-last or merge")
+    case .defaultsDiffer(let properties):
+      Explanation(
+        "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
+          + "it has to be unique",
+        advice: "remove the default and make it optional, or compute values by a mapping model")
+    case .singleObject:
+      Explanation(
+        "to-one now, and \(some) would keep one of several objects",
+        advice: "say --on-many first to keep the first one, or use a mapping model")
     case .singleOwner:
       Explanation(
         "\(some) share an object, and each may have one owner now",

@@ -144,9 +144,10 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
     }
     if needsMigration ?? !isAlike {
       let found = MappingInference(from: old, to: new)
+      let refusals = InferredStep.refusals(from: old, to: new)
       inference = Inference(
-        isPossible: found.refusals.isEmpty, refusals: found.refusals.map(\.sentence),
-        conditions: found.conditions.map(\.sentence))
+        isPossible: refusals.isEmpty, refusals: refusals.map(\.sentence),
+        conditions: (found.conditions + found.newMandatoryReferences).map(\.sentence))
     }
   }
 }
@@ -186,10 +187,14 @@ extension Condition {
       case .noObjectsOfAbstract: "it is abstract now, so there may be no \(sourceEntity)"
       case .noMissingValues(let attribute):
         "it is mandatory now, so every \(sourceEntity) has to have a value of \(attribute)"
+      case .noMissingReferences: "it is mandatory, so it has to lead somewhere from every object"
       case .valuesFit(let attribute, let type):
         "the values of \(attribute) have to fit \(type)"
       case .unique(let properties):
         "no two may agree in \(properties.joined(separator: ", "))"
+      case .defaultsDiffer: "all get the same default value, so there may be one at most"
+      case .singleObject(let relationship):
+        "no \(sourceEntity) may have several objects in \(relationship)"
       case .singleOwner(let relationship):
         "no two \(sourceEntity) may share an object of \(relationship)"
       }

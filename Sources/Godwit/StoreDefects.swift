@@ -9,6 +9,9 @@ extension StoreMigration {
     case keepFirst = "keep-first"
     /// Of objects that agree, the one with the highest key stays.
     case keepLast = "keep-last"
+    /// Of objects that agree, the one with the lowest key stays, and references to the others lead
+    /// to it.
+    case merge
   }
 
   /// What is done about references to objects that are not there.
@@ -29,6 +32,22 @@ extension StoreMigration {
     case convert
     /// They become nil, or the default value where the attribute is mandatory.
     case null
+  }
+
+  /// What is done about objects that have several objects in a relationship that is to-one now.
+  public enum ManyChoice: String, Hashable, Sendable, CaseIterable {
+    /// They are refused.
+    case fail
+    /// The first object stays, by its place or its key; references to the others are given up.
+    case first
+  }
+
+  /// What is done about objects that would lack a mandatory to-one relationship.
+  public enum MissingChoice: String, Hashable, Sendable, CaseIterable {
+    /// They are refused.
+    case fail
+    /// They are dropped, which is a loss that needs consent, and so are those that lack them then.
+    case drop
   }
 
   /// What becomes of persistent history.
@@ -67,7 +86,12 @@ extension StoreMigration {
       case duplicate
       /// References lead to objects that are not there.
       case dangling
-      /// References led to an object that was removed as a duplicate.
+      /// Objects would lack a mandatory to-one relationship.
+      case missingReference
+      /// Objects have several objects in a relationship that is to-one now.
+      case severalObjects
+      /// References led to an object that was removed: a duplicate, or one without a mandatory
+      /// relationship.
       case removedTarget
       /// The entity numbers beside references are of no entity that the relationship leads to.
       case unknownReference
@@ -75,8 +99,11 @@ extension StoreMigration {
       case oneSided
       /// Places in ordered relationships are missing, taken twice or no whole numbers.
       case order
-      /// A mandatory attribute has no value.
+      /// A mandatory attribute has no value, or a mandatory to-one relationship leads nowhere.
       case missingValue
+      /// Values, or the number of objects in a relationship, break another rule of the store's own
+      /// model.
+      case brokenRule
       /// Values have no equal in the new type.
       case value
       /// The external files of values are not there.
@@ -91,6 +118,8 @@ extension StoreMigration {
       case nullified
       /// Objects or pairs are not in the new store.
       case removed
+      /// References lead to the object that stays of several duplicates.
+      case merged
       /// Objects were made one by one, so that both ends of a relationship agree.
       case aligned
       /// Objects were made one by one, with new places in the order that there was.
@@ -136,12 +165,16 @@ extension StoreMigration {
         one
           ? "reference to an object that is not there" : "references to objects that are not there"
       case .removedTarget:
-        one ? "reference to a removed duplicate" : "references to removed duplicates"
+        one ? "reference to a removed object" : "references to removed objects"
+      case .severalObjects: "reference\(one ? "" : "s") after the first one of an object"
+      case .missingReference:
+        "object\(one ? "" : "s") that would lack the mandatory reference"
       case .unknownReference:
         "reference\(one ? "" : "s") with the number of an entity that cannot be there"
       case .oneSided: "reference\(one ? "" : "s") that nothing leads back to"
       case .order: "place\(one ? "" : "s") missing, taken twice or no number"
-      case .missingValue: "object\(one ? "" : "s") without the mandatory value"
+      case .missingValue: "object\(one ? "" : "s") without the mandatory value or reference"
+      case .brokenRule: "object\(one ? "" : "s") that break\(one ? "s" : "") a rule of the model"
       case .value: "value\(one ? "" : "s") without an equal in the new type"
       case .missingFile: "value\(one ? "" : "s") whose external file is missing"
       }
@@ -153,6 +186,7 @@ extension StoreMigration {
       case (.nullified, .value), (.nullified, .missingFile): "nil now, or the default value"
       case (.nullified, _): "nil now"
       case (.removed, _): "not in the new store"
+      case (.merged, _): "leading to the object that stays"
       case (.aligned, _): "changed so that both ends agree"
       case (.renumbered, _): "numbered anew"
       }
@@ -167,6 +201,8 @@ extension StoreMigration {
     choices.duplicates = .init(rawValue: duplicates.rawValue) ?? .fail
     choices.dangling = .init(rawValue: danglingReferences.rawValue) ?? .keep
     choices.values = .init(rawValue: unfitValues.rawValue) ?? .fail
+    choices.many = .init(rawValue: severalObjects.rawValue) ?? .fail
+    choices.missing = .init(rawValue: missingReferences.rawValue) ?? .fail
     return choices
   }
 }

@@ -69,6 +69,10 @@ public struct StoreMigration: Sendable {
   public var danglingReferences = DanglingChoice.keep
   /// What is done about values that the new type has no equal for.
   public var unfitValues = ValueChoice.fail
+  /// What is done about objects that would lack a mandatory to-one relationship.
+  public var missingReferences = MissingChoice.fail
+  /// What is done about objects that have several objects in a relationship that is to-one now.
+  public var severalObjects = ManyChoice.fail
   /// What becomes of tables with rows that the model knows nothing of.
   public var extraTables = ExtraTableChoice.refuse
   /// What becomes of persistent history.

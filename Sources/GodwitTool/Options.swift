@@ -149,8 +149,9 @@ struct LossOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of objects that a uniqueness constraint forbids: fail, keep-first or keep-last; "
-        + "first and last by key. References to removed ones become nil.", valueName: "choice"))
+      "What becomes of objects that a uniqueness constraint forbids: fail, keep-first, keep-last or "
+        + "merge; first and last by key. References to removed ones become nil; with merge they lead "
+        + "to the first.", valueName: "choice"))
   var onDuplicate = StoreMigration.DuplicateChoice.fail
 
   @Option(
@@ -164,6 +165,18 @@ struct LossOptions: ParsableArguments {
       "What becomes of values that the new type has no equal for: fail, convert (to the nearest) or "
         + "null.", valueName: "choice"))
   var onValue = StoreMigration.ValueChoice.fail
+
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of objects that would lack a mandatory to-one relationship: fail or drop, which "
+        + "is a loss that needs --allow-loss.", valueName: "choice"))
+  var onMissing = StoreMigration.MissingChoice.fail
+
+  @Option(
+    help: ArgumentHelp(
+      "What becomes of objects that have several objects in a relationship that is to-one now: fail "
+        + "or first, by their order or key.", valueName: "choice"))
+  var onMany = StoreMigration.ManyChoice.fail
 
   @Option(
     help: ArgumentHelp(
@@ -217,6 +230,7 @@ struct LossOptions: ParsableArguments {
   /// Whether something is done about what is wrong with rows, in every step.
   var settlesDefects: Bool {
     onDuplicate != .fail || onDangling == .nullify || onValue == .null
+      || onMissing == .drop || onMany == .first
   }
 
   var allowed: StoreMigration.AllowedLoss {
@@ -302,6 +316,8 @@ extension StoreMigration {
     duplicates = loss.onDuplicate
     danglingReferences = loss.onDangling
     unfitValues = loss.onValue
+    missingReferences = loss.onMissing
+    severalObjects = loss.onMany
     history = loss.history
     cloudKit = loss.cloudKit
     extraTables = loss.extraTables
@@ -317,6 +333,8 @@ extension StoreMigration {
 }
 
 extension StoreMigration.DuplicateChoice: WordArgument {}
+extension StoreMigration.MissingChoice: WordArgument {}
+extension StoreMigration.ManyChoice: WordArgument {}
 extension StoreMigration.DanglingChoice: WordArgument {}
 extension StoreMigration.ValueChoice: WordArgument {}
 extension StoreMigration.HistoryChoice: WordArgument {}

@@ -22,6 +22,13 @@ package struct MappingInference {
     }
   }
 
+  /// Demands on relationships that are mandatory now and were not, or not there.
+  package var newMandatoryReferences: [Condition] {
+    mapping.mandatoryReferences(from: source, to: destination).filter {
+      $0.demand == .noMissingReferences(before: nil)
+    }
+  }
+
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
   private let matched: RenamingMatch
@@ -203,11 +210,7 @@ package struct MappingInference {
       guard let old = match.oldRelationship(for: relationship.name) else {
         return PropertyMapping(name: relationship.name, valueExpression: nil)
       }
-      if old.isToMany && !relationship.isToMany {
-        refusals.append(
-          Refusal(reason: .toManyBecameToOne, entity: declaring, property: relationship.name))
-      }
-      if destinationNameBySource[old.destinationEntityName] != relationship.destinationEntityName {
+      if !leadsOn(from: old, to: relationship) {
         refusals.append(
           Refusal(
             reason: .destinationEntityChanged(
@@ -215,20 +218,49 @@ package struct MappingInference {
               destination: relationship.destinationEntityName),
             entity: declaring, property: relationship.name))
       }
-      noteSharedTargets(old, new: relationship, match: match)
+      noteShared(old, new: relationship, match: match)
       return PropertyMapping(
         name: relationship.name, valueExpression: .destinations(ofRelationship: old.name))
     }
   }
 
-  /// A to-one that becomes a to-many whose objects know one owner only must not share them.
-  private mutating func noteSharedTargets(
+  /// Whether a relationship leads to what the old one led to, or to an ancestor of that.
+  private func leadsOn(from old: Relationship, to new: Relationship) -> Bool {
+    guard
+      let target = destinationNameBySource[old.destinationEntityName]
+        .flatMap({ destination.entity(name: $0) })
+    else { return false }
+    return destination.lineage(of: target).contains { $0.name == new.destinationEntityName }
+  }
+
+  /// Demands that no objects share one which may have a single owner, and that a to-one has one.
+  private mutating func noteShared(
     _ old: Relationship, new: Relationship, match: PropertyMatch
   ) {
-    guard !old.isToMany, new.isToMany, !match.old.isAbstract else { return }
-    if let inverse = destination.inverse(of: new), inverse.isToMany { return }
-    conditions.append(
-      match.condition(demand: .singleOwner(relationship: old.name), property: new.name))
+    guard !match.old.isAbstract else { return }
+    func demand(_ demand: Condition.Demand) {
+      conditions.append(match.condition(demand: demand, property: new.name))
+    }
+    if old.isToMany, !new.isToMany { demand(.singleObject(relationship: old.name)) }
+    let inverse = destination.inverse(of: new)
+    if inverse?.isToMany == true { return }
+    let isShared =
+      old.isToMany ? source.inverse(of: old)?.isToMany == true : new.isToMany
+    if isShared, !isCounted(fromInverseOf: new, old: old) {
+      demand(.singleOwner(relationship: old.name))
+    }
+  }
+
+  /// Whether the inverse of a relationship was to-many, is to-one, and goes on: what its objects
+  /// have of it is demanded there.
+  private func isCounted(fromInverseOf new: Relationship, old: Relationship) -> Bool {
+    guard let (newOwner, inverse) = destination.inverseWithOwner(of: new), !inverse.isToMany,
+      let (_, oldInverse) = source.inverseWithOwner(of: old), oldInverse.isToMany,
+      let oldOwner = matched.sourceByDestination[newOwner.name].flatMap({ source.entity(name: $0) })
+    else { return false }
+    let match = PropertyMatch(
+      source: source, old: oldOwner, destination: destination, new: newOwner, entities: matched)
+    return match.oldRelationship(for: inverse.name)?.name == oldInverse.name
   }
 
   /// A constraint that the source did not have may be violated by its objects; one that it had
@@ -237,7 +269,10 @@ package struct MappingInference {
     guard !match.old.isAbstract else { return }
     let before = Set(source.lineage(of: match.old).flatMap(\.uniquenessConstraints).map(Set.init))
     for constraint in destination.lineage(of: match.new).flatMap(\.uniquenessConstraints) {
-      let sources = Set(constraint.map { match.oldAttribute(for: $0)?.name ?? "" })
+      let sources = Set(
+        constraint.map {
+          match.oldAttribute(for: $0)?.name ?? match.oldRelationship(for: $0)?.name ?? ""
+        })
       let condition = match.condition(demand: .unique(properties: constraint), property: nil)
       if !before.contains(sources) || constraint.contains(where: match.mayAlign) {
         conditions.append(condition)

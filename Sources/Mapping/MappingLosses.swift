@@ -134,6 +134,7 @@ package struct MappingLosses: Hashable, Sendable {
           addOrder(of: relationship, of: entity, takers: takers)
         }
       }
+      if relationship.isOrdered { addOrderOfModel(relationship, of: entity, matches: matches()) }
     }
     addConversions(entity, takers: takers)
     if isDivided { divisions.append(division) }
@@ -170,6 +171,23 @@ package struct MappingLosses: Hashable, Sendable {
     }
     loss.targets = targets
     if !targets.isEmpty { note(loss, takers: takers) }
+  }
+
+  /// Notes an order that the destination model does not have, of references that it has.
+  private mutating func addOrderOfModel(
+    _ relationship: Relationship, of entity: Entity, matches: [PropertyMatch]
+  ) {
+    guard matches.contains(where: { $0.givesUpOrder(of: relationship.name) }),
+      !matches.contains(where: { $0.staysOrdered(relationship.name) })
+    else { return }
+    var loss = PossibleLoss(entity: entity.name, kind: .order(relationship.name))
+    let others = source.family(of: relationship.destinationEntityName).map(\.name)
+    let inverse = source.inverse(of: relationship)
+    let isRead = read.contains(relationship.name, of: entity.name)
+    loss.targets = taken.intersection(others).filter { name in
+      isRead || hasPolicy(of: name) || inverse.map { read.contains($0.name, of: name) } ?? false
+    }
+    if loss.targets?.isEmpty == false { possible.append(loss) }
   }
 
   /// The entities of a relationship's objects of which some mapping does not read the other end.

@@ -152,12 +152,6 @@ package struct MirroringRules {
   }
 }
 
-extension PropertyOrigin {
-  fileprivate var attributeName: String? {
-    if case .attribute(let name, _) = self { name } else { nil }
-  }
-}
-
 extension Attribute {
   /// Whether iCloud keeps its values.
   fileprivate var isStored: Bool { !isTransient }

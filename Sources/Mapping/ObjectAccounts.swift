@@ -53,12 +53,62 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     }
   }
 
+  /// What became of the references of one relationship of which policies or expressions decide it.
+  package struct OfReferences: Hashable, Codable, Sendable {
+    /// References that are lost though the object whose row keeps them stays.
+    package struct Loss: Hashable, Codable, Sendable {
+      /// Why they are lost.
+      package var cause: LossCause
+      /// The entity of their owners.
+      package var entity: String
+      /// How many there are.
+      package var references: Int64
+      /// The lowest keys of their rows.
+      package var keys: [Int64]
+    }
+
+    /// The entity that declares the relationship.
+    package var entity: String
+    /// The relationship.
+    package var relationship: String
+    /// References of the source.
+    package var references: Int64 = 0
+    /// Those that the result does not have, by cause, those of `losses` among them.
+    package var dropped: [LossCause: Int64] = [:]
+    /// Those that are losses of their own.
+    package var losses: [Loss] = []
+
+    /// Makes an account before the first reference.
+    package init(entity: String, relationship: String) {
+      (self.entity, self.relationship) = (entity, relationship)
+    }
+
+    /// Counts a reference that goes with its object, or led nowhere.
+    package mutating func drop(_ cause: LossCause) { dropped[cause, default: 0] += 1 }
+
+    /// Counts a reference that is a loss of its own.
+    package mutating func lose(_ cause: LossCause, entity: String, key: Int64) {
+      drop(cause)
+      let index =
+        losses.firstIndex { $0.cause == cause && $0.entity == entity } ?? losses.count
+      if index == losses.count {
+        losses.append(.init(cause: cause, entity: entity, references: 0, keys: []))
+      }
+      losses[index].references += 1
+      if losses[index].keys.count < Self.mostKeys { losses[index].keys.append(key) }
+    }
+
+    private static let mostKeys = 10
+  }
+
   /// The accounts of source entities, each in one element.
   package var entities: [OfEntity] = []
   /// The accounts of entity mappings.
   package var mappings: [OfMapping] = []
   /// Rows that were written, by destination entity.
   package var rows: [String: Int64] = [:]
+  /// What became of references of which policies or expressions decide it.
+  package var references: [OfReferences] = []
   /// The source properties that were read.
   package var read = PropertiesRead()
 
@@ -69,6 +119,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
   package mutating func add(_ other: Self) {
     entities += other.entities
     mappings += other.mappings
+    references += other.references
     rows.merge(other.rows, uniquingKeysWith: +)
     read.add(other.read)
   }

@@ -14,6 +14,10 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case unmappedProperty
   /// The destination model has the ordered relationship, and mappings read its other end alone.
   case order
+  /// The objects that references lead to become ones that the relationship cannot hold.
+  case elsewhere
+  /// Several references come to one place, and one of them stays.
+  case collision
   /// The values become others that are less.
   case conversion
   /// The rows are of no entity of the store's model.
@@ -24,6 +28,10 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case dangling
   /// The objects agree with another one that stays, by a choice of whoever migrates.
   case duplicate
+  /// The objects would lack a mandatory to-one relationship, and a choice drops them.
+  case missingReference
+  /// A relationship is to-one now, and a choice keeps the first of several objects.
+  case severalObjects
   /// The rows of a join table lack one of their two keys.
   case missingKey
   /// Persistent history goes, since the objects are made anew or whoever migrates wants none.
@@ -43,6 +51,9 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
 
   /// Whether the data go because the destination model says so, as they go with Core Data.
   package var isByModel: Bool { self == .removed }
+
+  /// Whether the data go by a choice of the user's, who is not asked again.
+  package var isByChoice: Bool { self == .severalObjects || self == .duplicate }
 }
 
 /// Something of the source that the result has no place for.
@@ -55,6 +66,8 @@ package struct PossibleLoss: Hashable, Sendable {
     case attribute(String)
     /// The references of a relationship.
     case relationship(String)
+    /// The places of objects in an ordered relationship.
+    case order(String)
     /// Values of an attribute that the other type has no equal for.
     case conversion(String, to: AttributeType)
   }

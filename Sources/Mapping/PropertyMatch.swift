@@ -192,6 +192,13 @@ struct PropertyMatch {
     newRelationships.contains { $0.isOrdered && sourceByDestination[$0.name] == name }
   }
 
+  /// Whether a relationship without an order continues one of the source.
+  func givesUpOrder(of name: String) -> Bool {
+    newRelationships.contains {
+      $0.isToMany && !$0.isOrdered && sourceByDestination[$0.name] == name
+    }
+  }
+
   /// Whether different values of an attribute may become the same one: by losing a fraction or
   /// precision, or by a default in the place of nil.
   func mayAlign(_ name: String) -> Bool {

@@ -104,3 +104,10 @@ extension ValuePredicate {
       diacriticInsensitive: false)
   }
 }
+
+extension PropertyOrigin {
+  /// The source attribute whose values are taken; nil where none is.
+  package var attributeName: String? {
+    if case .attribute(let name, _) = self { name } else { nil }
+  }
+}

@@ -36,8 +36,6 @@ package struct Refusal: Hashable, Sendable {
     case attributeBecameRelationship
     /// A relationship of the source is continued by an attribute.
     case relationshipBecameAttribute
-    /// A to-many relationship is continued by a to-one.
-    case toManyBecameToOne
     /// A relationship leads to an entity that does not continue the one that it led to.
     case destinationEntityChanged(source: String, destination: String)
     /// Two hierarchies of the source would share one table, and with it one set of keys.
@@ -86,7 +84,7 @@ package struct Refusal: Hashable, Sendable {
     case .condition(let demand, _, _): demand.code
     case .externalFiles, .loss, .mirroring: .migration
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
-      .toManyBecameToOne, .destinationEntityChanged, .hierarchiesMerged,
+      .destinationEntityChanged, .hierarchiesMerged,
       .derivationCannotBeComputed, .triggerCannotBeKept, .storedFormUnknown, .renamingAmbiguous,
       .relationshipForm:
       .inferredMappingModel
@@ -115,12 +113,21 @@ package struct Condition: Hashable, Sendable {
     case noObjectsOfAbstract
     /// The source attribute has a value in every object.
     case noMissingValues(attribute: String)
+    /// The destination relationship, which is to-one and mandatory, leads somewhere.
+    ///
+    /// `before` is the relationship of the source that it continues, where that was mandatory too:
+    /// objects that lack it already break nothing new.
+    case noMissingReferences(before: String?)
     /// The values of the source attribute fit the destination type.
     case valuesFit(attribute: String, type: String)
     /// No two objects agree in all of these destination attributes.
     case unique(properties: [String])
-    /// No two objects name the same object in this source to-one relationship.
+    /// There is one object at most: all get the same default values in these attributes.
+    case defaultsDiffer(properties: [String])
+    /// No two objects have the same object in this source relationship.
     case singleOwner(relationship: String)
+    /// No object has several objects in this source relationship.
+    case singleObject(relationship: String)
   }
 
   /// What is demanded.
@@ -151,8 +158,10 @@ extension Condition.Demand {
   package var code: CoreDataCode {
     switch self {
     case .noObjects, .noMissingValues: .validationMissingMandatoryProperty
-    case .unique: .migrationConstraintViolation
-    case .noObjectsOfAbstract, .noObjectsForDefault, .valuesFit, .singleOwner: .migration
+    case .unique, .defaultsDiffer: .migrationConstraintViolation
+    case .noObjectsOfAbstract, .noObjectsForDefault, .noMissingReferences, .valuesFit,
+      .singleOwner, .singleObject:
+      .migration
     }
   }
 }

@@ -234,7 +234,12 @@ package struct Migration: Sendable {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
       report.note(found, stages: prepared.stages, words: words)
-      report.note(defects + report.defects)
+      // What the store was searched for is not noted twice.
+      let known = Set(defects.map { [$0.kind.rawValue, $0.entity, $0.property] })
+      report.note(
+        defects
+          + report.defects.filter { !known.contains([$0.kind.rawValue, $0.entity, $0.property]) })
+      report.note(prepared.mendedReferences, inStage: 0)
       report.salvage = prepared.salvage
       let recording = recorder.recording
       report.seconds = recording.secondsByPhase

@@ -289,16 +289,43 @@ extension MigrationReport {
   /// Records what was wrong with the store, and adds the objects that were removed to the accounts.
   mutating func note(_ found: [Defect]) {
     defects = found
-    for defect in found where defect.kind == .duplicate && defect.fate == .removed {
+    for defect in found {
+      guard let cause = defect.dropCause else { continue }
       let stage = defect.stage - 1
       guard accounts.indices.contains(stage) else { continue }
       for (entity, count) in defect.removed {
         guard let index = accounts[stage].entities.firstIndex(where: { $0.entity == entity })
         else { continue }
         accounts[stage].entities[index].rowsIn += count
-        accounts[stage].entities[index].dropped.append(.init(cause: .duplicate, objects: count))
+        accounts[stage].entities[index].dropped.append(.init(cause: cause, objects: count))
       }
     }
+  }
+
+  /// Adds references that went when the store of a stage was mended to its accounts.
+  ///
+  /// - Parameter stage: the index of the stage.
+  mutating func note(_ mended: [MendedReferences.Counted], inStage stage: Int) {
+    guard accounts.indices.contains(stage) else { return }
+    var all = accounts[stage].references ?? []
+    for one in mended {
+      let gone = one.dropped.values.reduce(0, +)
+      let index =
+        all.firstIndex { $0.entity == one.entity && $0.relationship == one.relationship }
+        ?? all.count
+      if index == all.count {
+        all.append(
+          .init(
+            entity: one.entity, relationship: one.relationship, referencesIn: one.before - gone,
+            referencesOut: one.before - gone, dropped: []))
+      }
+      all[index].referencesIn += gone
+      all[index].referencesOut += gone
+      for (cause, count) in one.dropped.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+        all[index].drop(count, cause: cause)
+      }
+    }
+    accounts[stage].references = all.isEmpty ? nil : all
   }
 
   /// Records the route that was taken, and the mapping models that were not used.

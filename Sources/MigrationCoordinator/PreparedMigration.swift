@@ -21,10 +21,12 @@ package struct PreparedMigration: Sendable {
   /// The route to the target, nil if none is needed.
   package let route: FoundRoute?
   /// The stages of the route, empty if none is needed.
-  package let stages: [Stage]
+  package private(set) var stages: [Stage]
 
   /// What was wrong with the store and is mended in the copy that the survey reads.
   private(set) var mended: [Defect] = []
+  /// The references of the store that are not in that copy.
+  private(set) var mendedReferences: [MendedReferences.Counted] = []
   private let targetNames: [String]
   /// What was taken of a damaged store, where the survey reads that.
   package var salvage: SalvagedStore?
@@ -42,14 +44,19 @@ package struct PreparedMigration: Sendable {
     let deeds = try mending.deeds()
     guard !deeds.isEmpty else { return found }
     let access = try survey.access.copied(snapshot)
-    let mended = try mending.mend(access.readable, by: deeds)
+    let outcome = try mending.mend(access.readable, by: deeds)
     let reader = try StoreReader(immutable: access.readable)
     var result = try PreparedMigration(
       request: request, target: target,
       survey: StoreSurvey(
         store: survey.store, access: access, reader: reader, metadata: survey.metadata,
         model: survey.model))
-    result.mended = mended
+    result.mended = outcome.defects
+    result.mendedReferences = outcome.references
+    if !result.stages.isEmpty {
+      result.stages[0].mended = outcome.defects
+      result.stages[0].lostByChoice = outcome.losses
+    }
     return result
   }
 
@@ -166,7 +173,10 @@ extension Defect.Kind {
     case .dangling: .nullified
     case .oneSided: .aligned
     case .order: .renumbered
-    case .duplicate, .removedTarget, .unknownReference, .missingValue, .value, .missingFile:
+    case .duplicate, .missingReference, .severalObjects, .removedTarget, .unknownReference,
+      .missingValue,
+      .brokenRule, .value,
+      .missingFile:
       .kept
     }
   }

@@ -162,7 +162,7 @@ private struct RowChange {
     case .constant(let value): 1 + value.length
     case .addExternalTag: 1
     case .lookUpNumber: 2
-    case .ownerKey, .place: 5
+    case .ownerKey, .paired, .place: 5
     case .call: 9
     default: 0
     }

@@ -1,21 +1,32 @@
 import Expressions
 import GRDB
+package import Mapping
 import ObjectModel
 package import Schema
-import StoreFormat
+package import StoreFormat
 package import SystemPackage
 
 extension ViolationList {
-  /// What breaks the rules of the model in a store that does not change meanwhile.
-  package init(inStore path: FilePath, of schema: StoreSchema) throws {
-    var found = ViolationList()
-    try StoreConnection.immutable(path).perform { db in
+  /// What breaks the rules of the model in a store whose objects have the keys of their source
+  /// objects; neither store changes meanwhile.
+  ///
+  /// - Parameter mappings: those of each step, from the source on.
+  package init(
+    inStore path: FilePath, of schema: StoreSchema, since source: StoreConnection,
+    of sourceSchema: StoreSchema, mappings: [MappingModel]
+  ) throws {
+    self = try StoreConnection.immutable(path).perform { db in
       let context = ObjectContext(of: db, schema: schema, isSource: false, support: nil)
       defer { context.statements.close() }
-      try ModelValidation(context: context, entities: schema.model.entities) { found.add($0) }
-        .run()
+      return try source.perform { sourceDB in
+        let before = ObjectContext(
+          of: sourceDB, schema: sourceSchema, isSource: false, support: nil)
+        defer { before.statements.close() }
+        return try ModelValidation.violations(
+          in: context, of: schema.model.entities, since: before, mappings: mappings
+        ) { _ in true }
+      }
     }
-    self = found
   }
 }
 

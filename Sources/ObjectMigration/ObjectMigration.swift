@@ -218,10 +218,24 @@ package struct ObjectMigration {
           ThreePasses.share * (Double(index) + part) / Double(order.mappings.count), mapping)
       }
       report.objectsRead += try passes.run()
+      // Of several mapping models each knows only what it made.
+      if order.mappings.count == 1 {
+        tally.add(
+          try ReferenceTally(
+            fates: fates, source: source, destination: destination, associations: associations,
+            tally: tally
+          ).observe())
+      }
       try tally.close(model: index, associations: associations, numbers: manager.mappingNumbers)
     }
-    try finish(destination, keys: keys, scope: scope, report: &report)
+    try finish(destination, source: source, keys: keys, scope: scope, report: &report)
     return report
+  }
+
+  private var fates: ReferenceFates {
+    ReferenceFates(
+      models: order.mappings, source: order.sourceSchema.model,
+      destination: order.destinationSchema.model, isByRows: false, isInferred: false)
   }
 
   private func withPolicies(
@@ -234,14 +248,15 @@ package struct ObjectMigration {
   }
 
   private func finish(
-    _ destination: ObjectContext, keys: KeyHolder, scope: MappingScope, report: inout Report
+    _ destination: ObjectContext, source: ObjectContext, keys: KeyHolder, scope: MappingScope,
+    report: inout Report
   ) throws {
     let schema = order.destinationSchema
     let db = try destination.flushed()
     try destination.fetchIndexes.drop()
     try destination.makeIndexes()
     try PlaceNumbering(schema: schema, db: db).run()
-    try validate(destination, scope: scope, report: &report)
+    try validate(destination, since: source, keys: keys, scope: scope, report: &report)
     for (index, table) in schema.tables.enumerated()
     where !scope.foreignTables.contains(table.name) {
       report.maxima[table.rootName] = keys.plan.maximum(table: index)
@@ -258,14 +273,27 @@ package struct ObjectMigration {
   }
 
   private func validate(
-    _ destination: ObjectContext, scope: MappingScope, report: inout Report
+    _ destination: ObjectContext, since source: ObjectContext, keys: KeyHolder,
+    scope: MappingScope, report: inout Report
   ) throws {
     var found = ViolationList()
     let entities = order.destinationSchema.model.entities.filter { scope.isOwn($0.name) }
     let validation = ModelValidation(context: destination, entities: entities) { found.add($0) }
     // Objects that agree have no place in a unique index, so this is never left out.
     try validation.checkUniqueness()
-    if order.validation != .off { try validation.run() }
+    if order.validation != .off {
+      let schema = order.destinationSchema
+      let mappings = MappingModel(entityMappings: order.mappings.flatMap(\.entityMappings))
+      let broken = try ModelValidation.violations(
+        in: destination, of: entities, since: source, mappings: [mappings]
+      ) { name in
+        guard let table = schema.model.entity(name: name).flatMap({ schema.table(of: $0) }) else {
+          return false
+        }
+        return schema.tables.firstIndex { $0.name == table.name }.map(keys.plan.keepsKeys) ?? false
+      }
+      found.add(broken)
+    }
     report.violations = found
   }
 }

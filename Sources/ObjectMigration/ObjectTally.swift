@@ -46,6 +46,15 @@ final class ObjectTally {
     recent = ("", nil, KeySet(), 0)
   }
 
+  /// Whether a mapping took an object.
+  func isTaken(_ key: Int64, of entity: String) -> Bool {
+    noteRecent()
+    return taken[entity]?.contains(key) == true
+  }
+
+  /// Adds what became of references.
+  func add(_ references: [ObjectAccounts.OfReferences]) { accounts.references += references }
+
   /// Closes the accounts of one mapping model, before its associations go.
   func close(model index: Int, associations: Associations, numbers: [String: Int64]) throws {
     noteRecent()

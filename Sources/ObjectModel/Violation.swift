@@ -48,6 +48,34 @@ package struct Violation: Hashable, Sendable, Codable {
   }
 }
 
+/// Objects that break a rule of the new model, and broke the same rule of the old one.
+package struct StandingViolation: Hashable, Sendable, Codable {
+  /// A property of the source, and its rule.
+  package struct Place: Hashable, Sendable, Codable {
+    /// The source entity that declares the property.
+    package var entity: String
+    /// The property of the source.
+    package var property: String
+    /// What its objects break.
+    package var rule: Violation.Rule
+
+    /// Names a rule of a source property.
+    package init(entity: String, property: String, rule: Violation.Rule) {
+      (self.entity, self.property, self.rule) = (entity, property, rule)
+    }
+  }
+
+  /// The most keys that are kept.
+  package static let mostKeys = 10
+
+  /// The property of the source, and its rule.
+  package var place: Place
+  /// How many objects break it.
+  package var count: Int64
+  /// The lowest of their primary keys.
+  package var keys: [Int64]
+}
+
 /// Violations, all of them counted and the first of them kept.
 package struct ViolationList: Hashable, Sendable, Codable {
   /// The most that are kept.
@@ -60,8 +88,27 @@ package struct ViolationList: Hashable, Sendable, Codable {
   /// The first of them, `limit` at most, in the order in which they were found.
   package private(set) var first: [Violation] = []
 
+  /// What objects broke in the source too, which is none of the violations above.
+  package private(set) var standing: [StandingViolation] = []
+
   /// Makes an empty list.
   package init() {}
+
+  /// Counts an object of the source that broke a rule before, and breaks the same one now.
+  package mutating func add(standing key: Int64, of found: StandingViolation.Place) {
+    add(StandingViolation(place: found, count: 1, keys: [key]))
+  }
+
+  private mutating func add(_ other: StandingViolation) {
+    guard let index = standing.firstIndex(where: { $0.place == other.place }) else {
+      standing.append(other)
+      return
+    }
+    standing[index].count += other.count
+    standing[index].keys += other.keys
+    standing[index].keys.sort()
+    standing[index].keys.removeLast(max(0, standing[index].keys.count - StandingViolation.mostKeys))
+  }
 
   /// Counts a violation, and keeps it while there is room.
   package mutating func add(_ violation: Violation) {
@@ -75,5 +122,6 @@ package struct ViolationList: Hashable, Sendable, Codable {
     count += other.count
     notUniqueCount += other.notUniqueCount
     first += other.first.prefix(Self.limit - first.count)
+    for one in other.standing { add(one) }
   }
 }

@@ -110,14 +110,32 @@ struct ColumnCompiler {
         }
       return kept(
         operation, key: column, unless: compiler.untaken(ofFamily: family, within: within))
-    case .owner(let pairs):
+    case .owner(let pairs, let family, let within):
+      let key = pairs.form == .joinTable ? paired(pairs, value: pairs.ownerColumn) : ownerKey(pairs)
       switch role {
-      case .toOneOrder: return .constant(.null)
-      case .toOneEntity: throw CompileError.Place(entity: pair.new.name, property: name)
-      default:
-        return ownerKey(pairs)
+      case .toOneOrder: return order(pairs)
+      case .toOneEntity:
+        let map = compiler.renumberings(ofFamily: family, within: within)
+        guard let entity = source.model.entity(name: family), let table = source.table(of: entity)
+        else { return .constant(.null) }
+        return .then(key, .lookUpNumber(column: "Z_PK", table: table.name, map: map))
+      default: return key
       }
     }
+  }
+
+  /// The place of a row among those of its owner, which only a join table has.
+  private func order(_ pairs: PairSource) -> ColumnOperation {
+    guard pairs.form == .joinTable, let column = pairs.targetOrder else { return .constant(.null) }
+    return paired(pairs, value: column)
+  }
+
+  /// What the pair of a row has, seen from the target.
+  private func paired(_ pairs: PairSource, value: String) -> ColumnOperation {
+    .paired(
+      PairLookUp(
+        table: pairs.table, own: pairs.targetColumn, other: pairs.ownerColumn, value: value,
+        filter: pairs.filters.first { $0.keyColumn == pairs.ownerColumn }))
   }
 
   private func ownerKey(_ pairs: PairSource) -> ColumnOperation {
@@ -167,8 +185,8 @@ struct ColumnCompiler {
     case column(
       String, number: String?, order: String?, family: String, within: String,
       filter: ReferenceFilter?)
-    /// On the rows that lead to this one.
-    case owner(PairSource)
+    /// On the rows that lead to this one, which are of a family of the source, or in a join table.
+    case owner(PairSource, family: String, within: String)
   }
 
   /// Where the source has a to-one relationship's key: by its own mapping, or by its inverse's.
@@ -181,19 +199,30 @@ struct ColumnCompiler {
       })
     else { return nil }
     if let old = sourceRelationship(of: name, in: pair.mapping) {
-      return sameRow(old, of: pair.old, within: relationship.destinationEntityName)
+      if let found = sameRow(old, of: pair.old, within: relationship.destinationEntityName) {
+        return found
+      }
+      // It was to-many.
+      guard let pairs = try compiler.pairs(of: name, in: pair.new.name)?.flipped,
+        let owner = destination.model.entity(name: relationship.destinationEntityName)
+      else { return nil }
+      return origin(of: pairs, owner: owner)
     }
     guard let (owner, inverse) = destination.model.inverseWithOwner(of: relationship) else {
       return nil
     }
-    guard let pairs = try compiler.pairs(of: inverse.name, in: owner.name) else { return nil }
+    return try compiler.pairs(of: inverse.name, in: owner.name).map { origin(of: $0, owner: owner) }
+  }
+
+  /// Where the key of a row's owner is, for pairs that are seen from the owner.
+  private func origin(of pairs: PairSource, owner: Entity) -> Origin {
+    let family = sourceRoot(of: owner)
     switch pairs.form {
     case .toOneOfTarget:
       return .column(
-        pairs.ownerColumn, number: nil, order: pairs.targetOrder,
-        family: sourceRoot(of: owner), within: owner.name, filter: pairs.ownerFilter)
-    case .toOneOfOwner: return .owner(pairs)
-    case .joinTable: throw CompileError.Place(entity: pair.new.name, property: name)
+        pairs.ownerColumn, number: nil, order: pairs.targetOrder, family: family,
+        within: owner.name, filter: pairs.ownerFilter)
+    case .toOneOfOwner, .joinTable: return .owner(pairs, family: family, within: owner.name)
     }
   }
 
@@ -260,7 +289,8 @@ struct ColumnCompiler {
           ?? .constant(.null), key: pairs.ownerColumn, unless: pairs.untakenOwners)
     case (.toOneOfOwner, .owner): return ownerKey(pairs)
     case (.toOneOfOwner, _): return .constant(.null)
-    case (.joinTable, _): throw CompileError.Place(entity: entity, property: name)
+    case (.joinTable, .owner): return paired(pairs, value: pairs.ownerColumn)
+    case (.joinTable, _): return order(pairs)
     }
   }
 
@@ -276,8 +306,10 @@ struct ColumnCompiler {
     }
     guard let owner = table.column(role: ownerRole) else { return nil }
     let hadOrder = pairs.contains { pair in
-      if case .reference? = (try? operation(for: column, pair: pair))?.undropped { return true }
-      return false
+      switch (try? operation(for: column, pair: pair))?.undropped {
+      case .reference?, .paired?: true
+      default: false
+      }
     }
     let hasRows = pairs.contains { pair in
       guard let found = try? operation(for: owner, pair: pair) else { return false }

@@ -45,14 +45,7 @@ struct OperationComposer {
     case .reference(let column, let filter):
       return try reference(operation: try made(column), filter: filter, made: made)
     case .renumber(let column, let map):
-      switch try made(column) {
-      case .renumber(let source, let earlier):
-        return .renumber(column: source, map: Self.composed(earlier, then: map))
-      case .lookUpNumber(let source, let table, let earlier):
-        return .lookUpNumber(column: source, table: table, map: Self.composed(earlier, then: map))
-      case .constant(.null): return .constant(.null)
-      default: throw NotComposable()
-      }
+      return try Self.renumbered(try made(column), map: map)
     case .lookUpNumber(let column, let name, let map):
       guard let target = table(name: name) else { return .constant(.null) }
       switch try made(column) {
@@ -68,18 +61,40 @@ struct OperationComposer {
       if others != nil { throw NotComposable() }
       guard let owners = table(name: name) else { return .constant(.null) }
       guard case .column(let source, let holders) = try plainReference(column, before: owners)
-      else {
-        return .constant(.null)
-      }
+      else { return .constant(.null) }
       return .ownerKey(
         table: owners.sourceTable, column: source,
         entities: owners.entities.filter {
           entities.contains($0.destination) && holders.contains($0.source)
         }.map(\.source), others: nil)
-    // The object that it is called for would exist on paper only; masks are made once, at the end.
-    case .call, .remask, .unless, .either: throw NotComposable()
+    // What it is called for, or looks up, would exist on paper only; masks are made at the end.
+    case .call, .remask, .unless, .either, .paired: throw NotComposable()
+    case .then(let key, .lookUpNumber(let column, let name, let map)):
+      guard let target = table(name: name) else { return .constant(.null) }
+      let made = try compose(key, before: before, entity: entity)
+      if made == .constant(.null) { return made }
+      return .then(
+        made,
+        .lookUpNumber(
+          column: column, table: target.sourceTable,
+          map: Self.composed(target.entities, then: map)))
     case .then(let inner, let outer):
       return .then(try compose(inner, before: before, entity: entity), outer)
+    }
+  }
+
+  /// An entity number that an operation makes, with another in its place.
+  private static func renumbered(
+    _ operation: ColumnOperation, map: [TableProgram.Renumbering]
+  ) throws(NotComposable) -> ColumnOperation {
+    switch operation {
+    case .renumber(let source, let earlier):
+      .renumber(column: source, map: composed(earlier, then: map))
+    case .lookUpNumber(let source, let table, let earlier):
+      .lookUpNumber(column: source, table: table, map: composed(earlier, then: map))
+    case .then(let key, let number): .then(key, try renumbered(number, map: map))
+    case .constant(.null): .constant(.null)
+    default: throw NotComposable()
     }
   }
 

@@ -199,9 +199,15 @@ extension JoinProgram.Filter {
   fileprivate func condition(schema: String) -> String {
     let numbers = kept.map { "\($0)" }.joined(separator: ", ")
     guard let keyColumn else { return "s.Z_ENT IN (\(numbers))" }
+    return condition(schema: schema, key: "s.\(SQL.identifier(name: keyColumn))", alias: "t")
+  }
+
+  /// A test for the row of a key in the table of the filter, which is named `alias`.
+  fileprivate func condition(schema: String, key: String, alias: String) -> String {
+    let numbers = kept.map { "\($0)" }.joined(separator: ", ")
     return """
-      EXISTS (SELECT 1 FROM \(schema).\(SQL.identifier(name: table)) AS t \
-      WHERE t.Z_PK = s.\(SQL.identifier(name: keyColumn)) AND t.Z_ENT IN (\(numbers)))
+      EXISTS (SELECT 1 FROM \(schema).\(SQL.identifier(name: table)) AS \(alias) \
+      WHERE \(alias).Z_PK = \(key) AND \(alias).Z_ENT IN (\(numbers)))
       """
   }
 }
@@ -302,6 +308,7 @@ extension ColumnOperation {
         WHERE t.\(SQL.identifier(name: column)) = s.Z_PK \
         AND t.Z_ENT IN (\(entities.map { "\($0)" }.joined(separator: ", ")))\(test))
         """
+    case .paired(let look): return look.expression(schema: schema)
     case .unless(let key, let rows, let operation):
       let test = rows.exclusion(key: "s.\(SQL.identifier(name: key))")
       return "CASE WHEN \(test) THEN \(operation.expression(schema: schema, input: input)) END"
@@ -319,6 +326,19 @@ extension ColumnOperation {
 
   private static func value(expression: String, replacement: StoredValue) -> String {
     replacement == .null ? expression : "ifnull(\(expression), \(replacement.sql))"
+  }
+}
+
+extension PairLookUp {
+  /// The value in SQL, for a row named `s`.
+  fileprivate func expression(schema: String) -> String {
+    let key = "t.\(SQL.identifier(name: other))"
+    let test = filter.map { " AND \($0.condition(schema: schema, key: key, alias: "f"))" } ?? ""
+    return """
+      (SELECT t.\(SQL.identifier(name: value)) FROM \(schema).\(SQL.identifier(name: table)) AS t \
+      WHERE t.\(SQL.identifier(name: own)) = s.Z_PK AND \(key) IS NOT NULL\(test) \
+      ORDER BY \(key) LIMIT 1)
+      """
   }
 }
 

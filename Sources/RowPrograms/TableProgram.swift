@@ -93,6 +93,8 @@ package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   /// The key of the row that leads here by its to-one relationship, and is none of those that are
   /// left out.
   case ownerKey(table: String, column: String, entities: [Int64], others: UntakenRows?)
+  /// What the pair of a join table with the key of this row has in another column.
+  case paired(PairLookUp)
   /// The value of the operation; NULL where the key in a column is that of one of these rows.
   case unless(key: String, of: UntakenRows, ColumnOperation)
   /// The value of the first operation, of the second one where that is NULL.
@@ -125,7 +127,7 @@ extension ColumnOperation {
   /// Whether a row of another table is looked up for the value.
   var looksUpRow: Bool {
     switch self {
-    case .lookUpNumber, .ownerKey, .place: true
+    case .lookUpNumber, .ownerKey, .paired, .place: true
     case .reference(_, let filter): filter?.table != nil
     case .then(let first, let second), .either(let first, let second):
       first.undropped.looksUpRow || second.undropped.looksUpRow
@@ -209,6 +211,20 @@ package struct ReferenceFilter: Hashable, Codable, Sendable {
   package var table: String?
   /// The source numbers of the entities that have a place.
   package var kept: [Int64]
+}
+
+/// Which pair of a join table belongs to a row, and what is taken of it.
+package struct PairLookUp: Hashable, Codable, Sendable {
+  /// The join table of the source.
+  package var table: String
+  /// The column with the key of the row.
+  package var own: String
+  /// The column with the other key; of several pairs the one with the lowest counts.
+  package var other: String
+  /// The column whose value is taken.
+  package var value: String
+  /// Which other keys count; nil where all do.
+  package var filter: JoinProgram.Filter?
 }
 
 /// How the rows of one destination join table are made.

@@ -50,6 +50,13 @@ final class CellEvaluator {
     case .firstOwner(let table, let column, let entities):
       return ExpectedCell(
         try firstOwner(table, column: column, entities: entities, of: row.value(column: 0)))
+    case .paired(let pairs, let column):
+      return ExpectedCell(try paired(pairs, column: column, of: row.value(column: 0)))
+    case .owner(let rule, let family):
+      guard let key = try cell(rule: rule, row: row).value, key != .null,
+        let number = try entityNumber(of: key, in: family.table).flatMap({ family.kept[$0] })
+      else { return ExpectedCell(.null) }
+      return ExpectedCell(.integer(number))
     case .stray(let place):
       return ExpectedCell(.null, or: place.map(row.value))
     case .free: return ExpectedCell(nil)
@@ -152,6 +159,33 @@ final class CellEvaluator {
       statement = try source.prepare(
         "SELECT min(Z_PK) FROM \(SQL.identifier(name: table)) WHERE \(SQL.identifier(name: column)) = ? "
           + "AND Z_ENT IN (\(list))")
+      ownerLookUps[name] = statement
+    }
+    return try statement.row(values: [key])?.first ?? .null
+  }
+
+  /// What the pair of a row has in a column; of several pairs that with the lowest key whose object
+  /// has a place.
+  private func paired(
+    _ pairs: StepReading.Pairs, column: String, of key: RawValue
+  ) throws -> RawValue {
+    let name = "\(pairs.table).\(pairs.targetColumn).\(column)"
+    let statement: RawStatement
+    if let known = ownerLookUps[name] {
+      statement = known
+    } else {
+      let (own, other) = (
+        SQL.identifier(name: pairs.targetColumn), SQL.identifier(name: pairs.ownerColumn)
+      )
+      let list = pairs.owners.kept.keys.sorted().map { "\($0)" }.joined(separator: ", ")
+      let test =
+        pairs.owners.mayLose
+        ? " AND \(other) IN (SELECT Z_PK FROM \(SQL.identifier(name: pairs.owners.table)) "
+          + "WHERE Z_ENT IN (\(list)))"
+        : ""
+      statement = try source.prepare(
+        "SELECT \(SQL.identifier(name: column)) FROM \(SQL.identifier(name: pairs.table)) "
+          + "WHERE \(own) = ? AND \(other) IS NOT NULL\(test) ORDER BY \(other) LIMIT 1")
       ownerLookUps[name] = statement
     }
     return try statement.row(values: [key])?.first ?? .null

@@ -23,6 +23,10 @@ indirect enum CellRule {
   case place(Reference, Int)
   /// The lowest primary key of the rows that refer to this one.
   case firstOwner(table: String, column: String, entities: [Int64])
+  /// The value of a column in the pair with this row's key: that with the lowest other key.
+  case paired(StepReading.Pairs, column: String)
+  /// The entity number of the object that another rule has the key of.
+  case owner(CellRule, StepReading.Family)
   /// For a property that the row's entity lacks: NULL, or the value of the source column.
   case stray(Int?)
   /// Compared elsewhere, or not at all.
@@ -94,7 +98,10 @@ struct TableRules {
     }
     guard let owner = table.columns.firstIndex(where: { $0.role == ownerRole }) else { return }
     let hadOrder = entities.values.contains {
-      if case .place = $0.cells[place] { true } else { false }
+      switch $0.cells[place] {
+      case .place, .paired: true
+      default: false
+      }
     }
     let hasOwners = entities.values.contains {
       switch $0.cells[owner] {
@@ -228,6 +235,11 @@ private struct RuleBuilder {
       })
     else { return .constant(.null) }
     if let origin = reading.match.origin(of: name, in: new.name) {
+      if source.model.allRelationships(of: old).contains(where: { $0.name == origin && $0.isToMany }
+      ) {
+        return reading.pairs(of: name, declaredBy: new.name)
+          .map { following(role, pairs: $0.flipped) } ?? .constant(.null)
+      }
       return sameRow(role, name: origin, old: old, within: relationship.destinationEntityName)
     }
     // The values of a new relationship follow from its inverse, if the source has that.
@@ -276,10 +288,24 @@ private struct RuleBuilder {
       return .key(reference)
     case .ownerRows:
       if isOrder { return .constant(.null) }
-      return .firstOwner(
-        table: pairs.table, column: pairs.targetColumn, entities: pairs.owners.kept.keys.sorted())
-    case .joinTable: return .free
+      return numbered(
+        role, pairs: pairs,
+        .firstOwner(
+          table: pairs.table, column: pairs.targetColumn, entities: pairs.owners.kept.keys.sorted())
+      )
+    case .joinTable:
+      if isOrder {
+        return pairs.targetOrder.map { .paired(pairs, column: $0) } ?? .constant(.null)
+      }
+      return numbered(role, pairs: pairs, .paired(pairs, column: pairs.ownerColumn))
     }
+  }
+
+  /// The key, or the entity number where that is asked for.
+  private func numbered(
+    _ role: Column.Role, pairs: StepReading.Pairs, _ key: CellRule
+  ) -> CellRule {
+    if case .toOneEntity = role { .owner(key, pairs.owners) } else { key }
   }
 
   private func owner(role: Column.Role, entity: String, name: String) -> CellRule {

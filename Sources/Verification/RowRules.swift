@@ -199,7 +199,7 @@ final class RowRules: @unchecked Sendable {
       return test
     case .stray(let place?): return from(place, kind: .stray)
     case .stray(nil): return constant(.null, column: column)
-    case .firstOwner, .free: return nil
+    case .firstOwner, .paired, .owner, .free: return nil
     }
   }
 }

@@ -130,12 +130,17 @@ final class Stages {
   private func mend(before step: Int) throws {
     guard let mend = order.mends[step] else { return }
     let path = store.path
-    try stateKeys()
+    // Objects are made into a store that has the table.
+    let isStated =
+      try store.number(
+        sql: "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'Z_PRIMARYKEY'"
+      ) > 0
+    if !isStated { try stateKeys() }
     // It is opened elsewhere meanwhile.
     store = try RawStore(inMemory: path)
     try mend(path)
     store = try RawStore(making: path, encoding: "UTF-8")
-    try store.execute("DROP TABLE Z_PRIMARYKEY")
+    if !isStated { try store.execute("DROP TABLE Z_PRIMARYKEY") }
   }
 
   /// Writes the table by which a store tells the highest keys of its entities.

@@ -54,6 +54,19 @@ struct StepReading {
     var targetOrder: String?
     var owners: Family
     var targets: Family
+
+    /// The same pairs, seen from their other end.
+    var flipped: Pairs {
+      let form: Form =
+        switch form {
+        case .ownerRows: .targetRows
+        case .targetRows: .ownerRows
+        case .joinTable: .joinTable
+        }
+      return Pairs(
+        form: form, table: table, ownerColumn: targetColumn, targetColumn: ownerColumn,
+        ownerOrder: targetOrder, targetOrder: ownerOrder, owners: targets, targets: owners)
+    }
   }
 
   /// The pairs that a relationship of the destination continues, nil if it is new.

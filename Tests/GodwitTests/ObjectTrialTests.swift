@@ -8,9 +8,9 @@ import Testing
   /// A store whose mapping file gives the new attribute that value.
   private func given(_ expression: String) throws -> (GivenStore, StoreMigration) {
     let given = try GivenStore(
-      Model.entity("Note", Model.attribute("title", "String")),
+      Model.entity("Note", Model.attribute("title", "String", "")),
       Model.entity(
-        "Note", Model.attribute("title", "String") + Model.attribute("nickname", "String", "")))
+        "Note", Model.attribute("title", "String", "") + Model.attribute("nickname", "String", "")))
     let mapping = given.folder.appending(path: "maps/Step.json")
     try FileManager.default.createDirectory(
       at: mapping.deletingLastPathComponent(), withIntermediateDirectories: true)
@@ -51,7 +51,9 @@ import Testing
     #expect(found.untried == [.init(entity: "Note", objects: 60)])
     #expect(found.untriedNote?.contains("60 objects of Note") == true)
     let tried = try await migration.prepare(trying: 60)
-    #expect(tried.isPossible && tried.untried == [] && tried.untriedNote == nil)
+    #expect(tried.isPossible)
+    #expect(tried.untried == [])
+    #expect(tried.untriedNote == nil)
   }
 
   @Test func `what is inferred is neither tried nor told`() async throws {
@@ -68,7 +70,7 @@ import Testing
 
   @Test func `the page of a check has the target first, and the cross there`() async throws {
     let given = try GivenStore(
-      Model.entity("Note", Model.attribute("title", "String")),
+      Model.entity("Note", Model.attribute("title", "String", "")),
       Model.entity("Note", Model.attribute("title", "Binary")))
     let check = try StoreCheck(of: given.migration())
     let search = StoreSearch([FilePath(given.store.path)])

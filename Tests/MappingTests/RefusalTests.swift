@@ -23,12 +23,77 @@ struct RefusalTests {
     #expect(found == (new.isNumeric ? [] : [expected]))
   }
 
-  @Test func `a to-many does not become a to-one`() throws {
-    let found = try refusals(
-      [Entity("A", [], [.toMany("bs", "B", inverse: nil)]), Entity("B")],
-      [Entity("A", [], [.toOne("b", "B", inverse: nil, was: "bs")]), Entity("B")])
-    #expect(found == [Refusal(reason: .toManyBecameToOne, entity: "A", property: "b")])
-    #expect(found.first?.code == .inferredMappingModel)
+  @Test func `a to-many becomes a to-one where no object has several`() throws {
+    let inference = try MappingInference(
+      from: ManagedObjectModel(
+        entities: [Entity("A", [], [.toMany("bs", "B", inverse: nil)]), Entity("B")]),
+      to: ManagedObjectModel(
+        entities: [Entity("A", [], [.toOne("b", "B", inverse: nil, was: "bs")]), Entity("B")]))
+    #expect(inference.refusals.isEmpty)
+    #expect(inference.conditions.map(\.demand) == [.singleObject(relationship: "bs")])
+    #expect(inference.conditions.map(\.code) == [.migration])
+  }
+
+  @Test func `a destination widens to an ancestor, and to nothing else`() throws {
+    func found(_ target: String) throws -> [Refusal] {
+      let animals = [Entity("Animal"), Entity("Cat", in: "Animal"), Entity("Dog", in: "Animal")]
+      return try refusals(
+        animals + [Entity("Owner", [], [.toOne("pet", "Cat", inverse: nil)])],
+        animals + [Entity("Owner", [], [.toOne("pet", target, inverse: nil)])])
+    }
+    #expect(try found("Animal").isEmpty)
+    #expect(
+      try found("Dog") == [
+        Refusal(
+          reason: .destinationEntityChanged(source: "Cat", destination: "Dog"), entity: "Owner",
+          property: "pet")
+      ])
+  }
+
+  @Test func `what a to-one inverse demands of a many-to-many is demanded once`() throws {
+    func many(_ name: String) -> Relationship { .toMany(name, "B", inverse: "as") }
+    let old = [
+      Entity("A", [], [many("bs")]), Entity("B", [], [.toMany("as", "A", inverse: "bs")]),
+    ]
+    func demands(_ inverse: Relationship) throws -> [Condition.Demand] {
+      var own = many("bs")
+      own.inverseName = inverse.name
+      return try MappingInference(
+        from: ManagedObjectModel(entities: old),
+        to: ManagedObjectModel(entities: [Entity("A", [], [own]), Entity("B", [], [inverse])])
+      ).conditions.map(\.demand)
+    }
+    #expect(
+      try demands(.toOne("a", "A", inverse: "bs")) == [.singleOwner(relationship: "bs")])
+    #expect(
+      try demands(.toOne("a", "A", inverse: "bs", was: "as"))
+        == [.singleObject(relationship: "as")])
+  }
+
+  @Test func `mandatory to-one relationships are demanded, to-many ones are not`() throws {
+    let old = try ManagedObjectModel(
+      entities: [
+        Entity("A", [], [.toOne("kept", "B", inverse: nil, isOptional: false)]), Entity("B"),
+      ])
+    var many = Relationship.toMany("many", "B", inverse: nil)
+    many.isOptional = false
+    let new = try ManagedObjectModel(
+      entities: [
+        Entity(
+          "A", [],
+          [
+            .toOne("kept", "B", inverse: nil, isOptional: false), many,
+            .toOne("new", "B", inverse: nil, isOptional: false), .toOne("free", "B", inverse: nil),
+          ]), Entity("B"),
+      ])
+    let inference = MappingInference(from: old, to: new)
+    let found = inference.mapping.mandatoryReferences(from: old, to: new)
+    #expect(
+      Dictionary(uniqueKeysWithValues: found.map { ($0.property, $0.demand) }) == [
+        "kept": .noMissingReferences(before: "kept"), "new": .noMissingReferences(before: nil),
+      ])
+    #expect(inference.newMandatoryReferences.map(\.property) == ["new"])
+    #expect(found.allSatisfy { $0.code == .migration })
   }
 
   @Test func `an attribute does not become a relationship, nor the other way round`() throws {
@@ -81,7 +146,7 @@ struct RefusalTests {
       ],
       [
         Entity("P", [.optional("x", .string)]), Entity("A", in: "P"), Entity("B", in: "P"),
-        Entity("C", [], [.toOne("p", "P", inverse: nil, was: "ps")]),
+        Entity("C", [], [.toOne("p", "A", inverse: nil, was: "ps")]),
       ])
     #expect(found.map { "\($0.entity).\($0.property ?? "")" }.sorted() == ["C.p", "P.x"])
   }

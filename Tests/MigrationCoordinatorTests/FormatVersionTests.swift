@@ -182,18 +182,18 @@ import Testing
     return (given, request)
   }
 
-  @Test(arguments: [4, 5])
+  @Test(arguments: [5, 6])
   func `a stage is kept if this version made it`(version: Int) async throws {
     let (given, request) = try await interrupted()
     let marker = MigrationPaths(destination: given.store).stageMarker(1)
     let text = String(decoding: try given.bytes(marker), as: UTF8.self)
-    try #require(text.contains("\"format\":4"))
+    try #require(text.contains("\"format\":5"))
     try Files.writeFileAtomically(
-      Array(text.replacing("\"format\":4", with: "\"format\":\(version)").utf8), to: marker)
+      Array(text.replacing("\"format\":5", with: "\"format\":\(version)").utf8), to: marker)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(request, second)
-    #expect(second.starts.count == (version == 4 ? 1 : 2))
-    #expect(report.resumed == (version == 4))
+    #expect(second.starts.count == (version == 5 ? 1 : 2))
+    #expect(report.resumed == (version == 5))
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])

@@ -36,7 +36,13 @@ import Testing
     #expect(decide(.removed).refused.isEmpty)
   }
 
-  @Test(arguments: LossCause.allCases.filter { $0 != .removed })
+  @Test(arguments: [LossCause.duplicate, .severalObjects])
+  func `what goes by a choice goes unasked, unless no loss is wanted`(cause: LossCause) {
+    #expect(decide(cause).refused.isEmpty)
+    #expect(decide(cause, failsOnLoss: true).refused == ["E.p0"])
+  }
+
+  @Test(arguments: LossCause.allCases.filter { !$0.isByModel && !$0.isByChoice })
   func `every other loss is asked for`(cause: LossCause) {
     #expect(decide(cause).refused == ["E.p0"])
     #expect(decide(.removed, cause).refused == ["E.p1"])

@@ -155,7 +155,7 @@ import Testing
     }
     #expect(
       Set(refusals.map { "\($0.entity).\($0.property ?? "") \($0.code.rawValue)" }) == [
-        "A.x 134190", "B.a 134190", "A.n 134110", "A.must 1570", "A. 134111",
+        "A.x 134190", "B.a 134110", "A.n 134110", "A.must 1570", "A. 134111",
       ])
     let fit = refusals.first { $0.property == "n" }?.reason
     #expect(

@@ -113,6 +113,27 @@ import Testing
     #expect(try given.bytes(given.store) == bytes)
   }
 
+  @Test(arguments: [false, true], [DefectChoices.Duplicates.keepFirst, .merge])
+  func `references to duplicates of a later step are accounted in its stage, or merged`(
+    isStepwise: Bool, choice: DefectChoices.Duplicates
+  ) async throws {
+    var (given, request) = try given()
+    request.isStepwise = isStepwise
+    (request.defectChoices.duplicates, request.defectChoices.values) = (choice, .null)
+    let report = try await given.run(request)
+    let isMerged = choice == .merge
+    #expect(
+      try count("ZITEM WHERE Z_PK = 1 AND ZNEXT = 4", in: request.destination)
+        == (isMerged ? 1 : 0))
+    #expect(report.losses.map(\.cause) == (isMerged ? [] : [.duplicate]))
+    let account = try #require(report.accounts.last?.references?.first)
+    #expect(account.relationship == "next" && account.referencesIn == 60)
+    #expect(account.dropped == [.init(cause: .duplicate, references: isMerged ? 2 : 3)])
+    #expect(
+      try count("ZITEM WHERE ZNEXT IS NOT NULL", in: request.destination)
+        == account.referencesOut)
+  }
+
   @Test func `a run that goes on after a mended stage reports what it mended`() async throws {
     var (given, request) = try given()
     request.isStepwise = true

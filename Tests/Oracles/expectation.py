@@ -52,8 +52,8 @@ class Mapping:
             return has_rows and mandatory or (origin and not convertible(origin, p))
         if origin is None:
             return False
-        return (origin.to_many and not p.to_many
-                or self.entities.get(p.destination) != origin.destination)
+        # A destination may become one of its ancestors.
+        return self.targets.get(origin.destination) not in self.destination.family(p.destination)
 
     def _computed(self, p):
         """Whether an attribute is derived in a form that is known."""

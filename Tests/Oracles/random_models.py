@@ -38,6 +38,7 @@ class End:
     to_many: bool
     ordered: bool = False
     identifier: str | None = None
+    optional: bool = True
 
 
 @dataclass
@@ -241,7 +242,7 @@ class Models:
 
     def _end(self, end, other, destination):
         leads_to = destination if other is None else other.entity
-        return tag("relationship", True, name=end.name, optional=True, toMany=end.to_many,
+        return tag("relationship", True, name=end.name, optional=end.optional, toMany=end.to_many,
                    maxCount=None if end.to_many else "1", ordered=end.ordered,
                    destinationEntity=leads_to, inverseName=other and other.name,
                    inverseEntity=other and other.entity, deletionRule="Nullify",

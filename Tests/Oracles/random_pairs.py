@@ -15,6 +15,7 @@ import threading
 
 import derived
 import history
+import random_demands
 from coredata import INTEGERS, Attribute, Layout, Model, key
 from expectation import Mapping, differences
 from random_models import make_source
@@ -101,6 +102,7 @@ def make_pair(tool, seed, folder):
     bundle = os.path.join(folder, "Random.xcdatamodeld")
     paths = [os.path.join(bundle, n + ".xcdatamodel") for n in ("Old", "New")]
     first = make_source(r)
+    random_demands.plant(first, seed, False)
     # Numbers of their own, so that what a seed makes besides stays what it was.
     is_derived = random.Random(f"derived {seed}").random() < 0.6
 
@@ -113,7 +115,9 @@ def make_pair(tool, seed, folder):
     mapping = Mapping(old, new)
     while new.hashes() == old.hashes() or not keeps_objects(mapping) or mapping.refusals():
         shutil.rmtree(paths[1], ignore_errors=True)
-        new = write(make_destination(first), paths[1])
+        last = make_destination(first)
+        random_demands.plant(last, seed, True)
+        new = write(last, paths[1])
         mapping = Mapping(old, new)
     template = os.path.join(folder, "empty.sqlite")
     tool.run("generate", paths[0], "--rows", 0, "--output", template)
@@ -157,6 +161,15 @@ def check(tool, seed, folder):
     if not form.tame and "each may have one owner now" in refused.stderr:
         # Nor would Core Data take it.
         return []
+    is_told = form.tame and not own_inverses(mapping)
+    if is_told:
+        given = Store(copy_store(store, os.path.join(folder, "read-first")))
+        before_rows = read_content(given, Layout(mapping.source))
+        demands = random_demands.expected(mapping, before_rows, mapping.apply(before_rows))
+    else:
+        demands = random_demands.told(refused.stderr)
+    if demands:
+        return demanded(tool, store, target, bundle, runs, demands, folder)
     for name, flags in runs:
         result = os.path.join(folder, f"result-{len(results)}.sqlite")
         report = os.path.join(folder, f"report-{len(results)}.json")
@@ -216,6 +229,22 @@ def check(tool, seed, folder):
     return [f"[{form}] {line}" for line in found]
 
 
+def demanded(tool, store, target, bundle, runs, demands, folder):
+    """What each command says otherwise than that these demands are broken."""
+    with LOCK:
+        ENGINES["refused"] = ENGINES.get("refused", 0) + 1
+    asked = [("check", "check", ()), ("plan", "plan", ())] + [
+        (name, "migrate", ("--output", os.path.join(folder, "no.sqlite"), *flags))
+        for name, flags in runs]
+    out = []
+    for name, command, flags in asked:
+        done = tool.call(command, store, "--to", target, "--models", bundle, "--allow-loss", *flags)
+        said = random_demands.told(done.stdout + done.stderr)
+        if done.returncode != 78 or said != demands:
+            out.append(f"{name}: exit {done.returncode}, says {said} and not {demands}")
+    return out
+
+
 def dangling(told, by_sql, may_leave):
     """What a report tells otherwise of references that lead nowhere than that of rows made by SQL.
     Of tables that stayed in a clone it may say that nobody looked, but nothing else."""
@@ -232,7 +261,7 @@ def dangling(told, by_sql, may_leave):
 def verified(tool, store, result, bundle, form):
     """The tool's own judge must find nothing where the others do not, but for the rows of unknown
     entities, which are let go."""
-    done = tool.call("verify", store, result, "--models", bundle, "--limit", 50)
+    done = tool.call("verify", store, result, "--models", bundle, "--infer-only", "--limit", 50)
     others = [line for line in done.stdout.splitlines() if not (
         form.odd and re.fullmatch(rf"rowLost: \w+ {STRAY} Z_ENT: (NULL|9999) .*", line))]
     if done.returncode not in (0, 65) or (done.returncode and others):
@@ -373,7 +402,8 @@ def main():
         run_cases(options, [told(seed) for seed in wanted], "random pairs")
     finally:
         print(f"seeds {wanted[0]}-{wanted[-1]}: {ENGINES['pages']} by pages, "
-              f"{ENGINES['sql']} declined, {CLONES['made']} begun with a clone, in which "
+              f"{ENGINES['sql']} declined, {ENGINES.get('refused', 0)} refused, "
+              f"{CLONES['made']} begun with a clone, in which "
               f"{CLONES['stayed']} tables stayed" + "".join(
                   f"\n  seed {s}: {why}" for s, why in sorted(DECLINED.items(), key=str)))
 

@@ -182,7 +182,8 @@ def migrate(tool, r, store, bundle, options, planted, in_place, folder):
     choices = []
     if "dangling" in planted and r.random() < 0.5:
         choices += ["--on-dangling", "nullify"]
-    tries = [[], ["--allow-loss"], ["--on-duplicate", r.choice(("keep-first", "keep-last"))],
+    tries = [[], ["--allow-loss"],
+             ["--on-duplicate", r.choice(("keep-first", "keep-last", "merge"))],
              ["--on-value", r.choice(("convert", "null"))]]
     for more in tries:
         choices += more

@@ -29,7 +29,7 @@ MAPPING = "the inferred mapping model"
 # What a way leaves, as the judges know it, and the options that it takes.
 WAYS = {
     "in place": ("kept", ()),
-    "discarding": ("gone", ("--discard-old",)),
+    "discarding": ("gone", ("--discard-old", "--allow-loss=Shelf.books")),
     "with an output": ("beside", ()),
     "by SQL": ("beside", ("--engine", "sql", KEEP_RECORD)),
     "by objects": ("kept", ("--engine", "objects", "--mapping", MAPPING)),

@@ -62,7 +62,7 @@ struct DetourTests {
       ], mappings: [], isProgressive: false
     ) { from, to in
       from.names == ["V1"] && to.names == ["V4"]
-        ? [Refusal(reason: .toManyBecameToOne, entity: "Note")] : []
+        ? [Refusal(reason: .relationshipForm, entity: "Note")] : []
     }
     #expect(names(found) == ["V3", "V4"])
     #expect(found.steps.allSatisfy { $0.detourLosses.isEmpty })

@@ -43,7 +43,7 @@ struct MigrationRouteTests {
       isProgressive: progressive
     ) { source, destination in
       impossible.contains([number(source), number(destination)])
-        ? [Refusal(reason: .toManyBecameToOne, entity: "Note")] : []
+        ? [Refusal(reason: .relationshipForm, entity: "Note")] : []
     }
     return route.steps.reduce(route.steps.first?.source.names.first ?? "") { text, step in
       let by = step.mappings.map(\.name).joined(separator: "+")

@@ -73,10 +73,11 @@ extension Attribute {
 
 extension Relationship {
   package static func toOne(
-    _ name: String, _ destination: String, inverse: String?, was: String? = nil
+    _ name: String, _ destination: String, inverse: String?, isOptional: Bool = true,
+    was: String? = nil
   ) -> Relationship {
     var relationship = Relationship(name: name, to: destination, inverse: inverse)
-    relationship.isOptional = true
+    relationship.isOptional = isOptional
     relationship.renamingIdentifier = was
     return relationship
   }

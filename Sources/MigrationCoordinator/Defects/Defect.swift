@@ -1,3 +1,6 @@
+import Mapping
+import ObjectModel
+
 /// What is done about what is wrong with a store before it is migrated.
 package struct DefectChoices: Hashable, Sendable {
   /// What is done about objects that a uniqueness constraint forbids.
@@ -8,6 +11,9 @@ package struct DefectChoices: Hashable, Sendable {
     case keepFirst = "keep-first"
     /// Of objects that agree, the one with the highest key stays.
     case keepLast = "keep-last"
+    /// Of objects that agree, the one with the lowest key stays, and references to the others lead
+    /// to it.
+    case merge
   }
 
   /// What is done about references to objects that are not there.
@@ -30,18 +36,43 @@ package struct DefectChoices: Hashable, Sendable {
     case null
   }
 
+  /// What is done about objects that have several objects in a relationship that is to-one now.
+  package enum Many: String, Sendable, CaseIterable {
+    /// They are refused.
+    case fail
+    /// The first object stays, by its place or its key; references to the others are given up.
+    case first
+  }
+
+  /// What is done about objects that would lack a mandatory to-one relationship.
+  package enum Missing: String, Sendable, CaseIterable {
+    /// They are refused.
+    case fail
+    /// They are dropped, which is a loss that needs consent.
+    case drop
+  }
+
   /// What is done about objects that a uniqueness constraint forbids.
   package var duplicates = Duplicates.fail
   /// What is done about references to objects that are not there.
   package var dangling = Dangling.keep
   /// What is done about values that the new type has no equal for.
   package var values = Values.fail
+  /// What is done about objects that would lack a mandatory to-one relationship.
+  package var missing = Missing.fail
+  /// What is done about objects that have several objects in a relationship that is to-one now.
+  package var many = Many.fail
 
   /// Refuses what cannot be migrated, and keeps the rest as it is.
   package init() {}
 
   /// Whether a store with defects is mended in a copy first.
-  var mends: Bool { duplicates != .fail || dangling == .nullify || values == .null }
+  var mends: Bool { dangling == .nullify || asksDemands }
+
+  /// Whether what is mended depends on what the steps demand of rows.
+  var asksDemands: Bool {
+    duplicates != .fail || values == .null || missing == .drop || many == .first
+  }
 
   /// The options that change or remove rows beforehand.
   var mendingOptions: [String] {
@@ -49,6 +80,8 @@ package struct DefectChoices: Hashable, Sendable {
     if duplicates != .fail { found.append("--on-duplicate \(duplicates.rawValue)") }
     if dangling == .nullify { found.append("--on-dangling nullify") }
     if values == .null { found.append("--on-value null") }
+    if missing == .drop { found.append("--on-missing drop") }
+    if many == .first { found.append("--on-many first") }
     return found
   }
 
@@ -58,6 +91,8 @@ package struct DefectChoices: Hashable, Sendable {
       "--on-duplicate": duplicates == .fail ? "" : duplicates.rawValue,
       "--on-dangling": dangling == .keep ? "" : dangling.rawValue,
       "--on-value": values == .fail ? "" : values.rawValue,
+      "--on-missing": missing == .fail ? "" : missing.rawValue,
+      "--on-many": many == .fail ? "" : many.rawValue,
     ]
   }
 
@@ -67,6 +102,8 @@ package struct DefectChoices: Hashable, Sendable {
     case "--on-duplicate": Duplicates(rawValue: word).map { duplicates = $0 } != nil
     case "--on-dangling": Dangling(rawValue: word).map { dangling = $0 } != nil
     case "--on-value": Values(rawValue: word).map { values = $0 } != nil
+    case "--on-missing": Missing(rawValue: word).map { missing = $0 } != nil
+    case "--on-many": Many(rawValue: word).map { many = $0 } != nil
     default: false
     }
   }
@@ -80,7 +117,12 @@ package struct Defect: Hashable, Codable, Sendable {
     case duplicate
     /// References lead to objects that are not there.
     case dangling
-    /// References led to an object that was removed as a duplicate.
+    /// Objects would lack a mandatory to-one relationship.
+    case missingReference
+    /// Objects have several objects in a relationship that is to-one now.
+    case severalObjects
+    /// References led to an object that was removed: a duplicate, or one without a mandatory
+    /// relationship.
     case removedTarget
     /// The entity numbers beside references are of no entity that the relationship leads to.
     case unknownReference
@@ -88,8 +130,11 @@ package struct Defect: Hashable, Codable, Sendable {
     case oneSided
     /// Places in ordered relationships are missing, taken twice or no whole numbers.
     case order
-    /// A mandatory attribute has no value.
+    /// A mandatory attribute has no value, or a mandatory to-one relationship leads nowhere.
     case missingValue
+    /// Values, or the number of objects in a relationship, break another rule of the store's own
+    /// model.
+    case brokenRule
     /// Values have no equal in the new type.
     case value
     /// The external files of values are not there.
@@ -104,6 +149,8 @@ package struct Defect: Hashable, Codable, Sendable {
     case nullified
     /// Objects or pairs are not in the new store.
     case removed
+    /// References lead to the object that stays of several duplicates.
+    case merged
     /// Objects were made one by one, so that both ends of a relationship agree.
     case aligned
     /// Objects were made one by one, with new places in the order that there was.
@@ -126,4 +173,40 @@ package struct Defect: Hashable, Codable, Sendable {
   package var stage = 1
   /// Removed objects, by the entity that they are of.
   var removed: [String: Int64] = [:]
+}
+
+extension Defect {
+  /// What objects broke before, and break in the result as well.
+  init(_ standing: StandingViolation) {
+    self.init(
+      kind: standing.place.rule == .mandatory ? .missingValue : .brokenRule,
+      entity: standing.place.entity, property: standing.place.property, count: standing.count,
+      keys: standing.keys, fate: .kept)
+  }
+}
+
+extension Defect {
+  /// The cause by which removed objects are accounted for; nil where none was removed.
+  var dropCause: LossCause? {
+    guard fate == .removed else { return nil }
+    return switch kind {
+    case .duplicate: .duplicate
+    case .missingReference: .missingReference
+    default: nil
+    }
+  }
+}
+
+extension Loss {
+  /// The objects that a choice dropped for lack of a mandatory relationship, for which consent is
+  /// required; one loss for each entity.
+  static func dropped(by mended: [Defect]) -> [Loss] {
+    mended.filter { $0.dropCause == .missingReference }.flatMap { defect in
+      defect.removed.sorted { $0.key < $1.key }.map { entity, count in
+        Loss(
+          kind: .entity, cause: .missingReference, entity: entity, property: nil, count: count,
+          keys: defect.removed.count > 1 ? [] : Array(defect.keys.prefix(Loss.keyLimit)))
+      }
+    }
+  }
 }

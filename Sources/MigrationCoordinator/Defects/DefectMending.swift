@@ -25,13 +25,16 @@ struct DefectMending {
     var statement: String
     /// The table whose rows it deletes.
     var removesFrom: String?
+    /// SQL for the keys of the rows and of those to which references to them lead from now on.
+    var survivors: String?
   }
 
   /// What is to be done, in this order; nothing for most stores.
   func deeds() throws -> [Deed] {
-    let asks = choices.values == .null || choices.duplicates != .fail
-    let demands = asks ? try StageDemands.all(of: stage, in: survey) : []
-    let deeds = try references() + values(demands) + duplicates(demands)
+    let demands = choices.asksDemands ? try StageDemands.all(of: stage, in: survey) : []
+    let deeds =
+      try references() + values(demands) + firsts(demands) + duplicates(demands)
+      + drops(demands, afterOthers: false)
     let isAny = try survey.reader.connection.perform { db in
       RowView.prepare(db)
       return try deeds.contains { try !$0.find(db).isEmpty }
@@ -39,26 +42,43 @@ struct DefectMending {
     return isAny ? deeds : []
   }
 
-  /// Mends a copy of the surveyed store; what was mended, with all keys.
-  func mend(_ copy: FilePath, by deeds: [Deed]) throws -> [Defect] {
+  /// What a store had that is mended.
+  struct Outcome {
+    /// What was wrong, with all keys.
+    var defects: [Defect]
+    /// The references that are gone.
+    var references: [MendedReferences.Counted]
+    /// Those of them that led to removed duplicates, of objects that stay.
+    var losses: [Loss]
+  }
+
+  /// Mends a copy of the surveyed store.
+  func mend(_ copy: FilePath, by deeds: [Deed]) throws -> Outcome {
     let open = survey.schema.refusals(of: survey.schema.keptTriggers)
     guard open.isEmpty else { throw MigrationError.impossible(store: survey.store, open) }
     let search = DefectSearch(survey: survey)
     let connection = try StoreConnection.writable(copy)
     var result: [Defect] = []
+    var references: [MendedReferences.Counted] = []
     try connection.perform { db in
       RowView.prepare(db)
+      var counts = try MendedReferences(search, in: db)
       // A store that keeps a log keeps none in its copy, which nobody else reads.
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = OFF")
       try db.execute(sql: "CREATE TEMP TABLE removed (tbl, key, PRIMARY KEY (tbl, key))")
       try db.execute(sql: "CREATE TEMP TABLE touched (key INTEGER PRIMARY KEY)")
+      try Self.prepareEmptied(in: db)
+      try db.execute(sql: DuplicateMerging.preparation)
       // No transaction may be open where an error leaves the connection.
       try db.inTransaction {
         // They call functions that only Core Data has.
         try StoreWriter.withoutTriggers(in: db) {
-          result = try deeds.compactMap { try perform($0, in: db) }
+          result = try deeds.flatMap { try perform($0, in: db) }
           result += try releaseRemoved(search, db: db)
+          result = try Defect.joined(result + dropLacking(search, db: db))
+          try counts.settle(search, defects: result, in: db)
+          references = counts.counted
           for attribute in survey.schema.derived { try StoreWriter.write(attribute, in: db) }
         }
         return .commit
@@ -66,14 +86,16 @@ struct DefectMending {
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
     for index in result.indices { result[index].stage = number }
-    return result
+    return Outcome(
+      defects: result, references: references,
+      losses: search.losses(of: result) + Loss.dropped(by: result) + Loss.givenUp(by: result))
   }
 
-  /// What it mended; nil where deeds before it have left nothing.
-  private func perform(_ deed: Deed, in db: Database) throws -> Defect? {
+  /// What it mended; empty where deeds before it have left nothing.
+  private func perform(_ deed: Deed, in db: Database) throws -> [Defect] {
     var defect = deed.defect
     defect.keys = try deed.find(db)
-    guard !defect.keys.isEmpty else { return nil }
+    guard !defect.keys.isEmpty else { return [] }
     defect.count = Int64(defect.keys.count)
     try db.execute(sql: "DELETE FROM temp.touched")
     let insert = try db.makeStatement(sql: "INSERT OR IGNORE INTO temp.touched VALUES (?)")
@@ -84,8 +106,26 @@ struct DefectMending {
         sql: "INSERT OR IGNORE INTO temp.removed SELECT ?, key FROM temp.touched",
         arguments: [table])
     }
+    var merged: [Defect] = []
+    if let survivors = deed.survivors, let table = deed.removesFrom {
+      merged = try DuplicateMerging(survey: survey, table: table).merge(survivors, in: db)
+    }
     try db.execute(sql: deed.statement)
-    return defect
+    if defect.isEmptied { try Self.noteEmptied(defect, in: db) }
+    return [defect] + merged
+  }
+
+  /// Drops objects until none lacks what was there before other objects went.
+  private func dropLacking(_ search: DefectSearch, db: Database) throws -> [Defect] {
+    guard choices.missing == .drop else { return [] }
+    let deeds = try drops(StageDemands.all(of: stage, in: survey), afterOthers: true)
+    var result: [Defect] = []
+    while true {
+      let dropped = try deeds.flatMap { try perform($0, in: db) }
+      if dropped.isEmpty { return result }
+      result += dropped
+      result += try releaseRemoved(search, db: db)
+    }
   }
 
   /// How many of the rows that are about to go are of each entity.
@@ -145,7 +185,7 @@ struct DefectMending {
       let test = reference.test(
         .removedTarget,
         where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table))")
-      if let deed = deed(test), let mended = try perform(deed, in: db) { result.append(mended) }
+      if let deed = deed(test) { result += try perform(deed, in: db) }
     }
     return result
   }
@@ -192,25 +232,29 @@ struct DefectMending {
 
   private func duplicates(_ demands: [StageDemands]) -> [Deed] {
     guard choices.duplicates != .fail else { return [] }
-    let direction = choices.duplicates == .keepFirst ? "" : " DESC"
+    let direction = choices.duplicates == .keepLast ? " DESC" : ""
     return demands.flatMap { step in
       // Subentities have the constraint as well, and their objects are among those compared.
-      step.conditions.compactMap { condition in
-        guard case .unique(let properties) = condition.demand,
-          case .groups(let groups)? = step.checker.question(condition: condition),
+      step.checker.questions(step.conditions).compactMap { condition, question in
+        guard case .unique(let properties) = condition.demand, case .groups(let groups) = question,
           !groups.by.isEmpty
         else { return nil }
-        let others =
-          "SELECT key FROM (SELECT s.Z_PK AS key, row_number() OVER (PARTITION BY "
-          + "\(groups.by.joined(separator: ", ")) ORDER BY s.Z_PK\(direction)) AS n "
-          + "FROM \(groups.from) WHERE \(groups.test)) WHERE n > 1 ORDER BY key"
+        let declaring = step.checker.mapping.mapping(
+          toDestination: step.checker.declaringEntity(of: condition))
+        let window =
+          "OVER (PARTITION BY \(groups.by.joined(separator: ", ")) ORDER BY s.Z_PK\(direction))"
+        let pairs =
+          "SELECT key, kept FROM (SELECT s.Z_PK AS key, first_value(s.Z_PK) \(window) AS kept, "
+          + "row_number() \(window) AS n FROM \(groups.from) WHERE \(groups.test)) WHERE n > 1"
+        let others = "SELECT key FROM (\(pairs)) ORDER BY key"
         return Deed(
           defect: Defect(
-            kind: .duplicate, entity: condition.sourceEntity,
+            kind: .duplicate, entity: declaring?.sourceEntityName ?? condition.sourceEntity,
             property: properties.joined(separator: ","), count: 0, keys: [], fate: .removed),
           find: { try Int64.fetchAll($0, sql: others) },
           statement: "DELETE FROM \(SQL.identifier(name: groups.table)) "
-            + "WHERE Z_PK IN (SELECT key FROM temp.touched)", removesFrom: groups.table)
+            + "WHERE Z_PK IN (SELECT key FROM temp.touched)", removesFrom: groups.table,
+          survivors: choices.duplicates == .merge ? pairs : nil)
       }
     }
   }

@@ -248,11 +248,7 @@ struct DefectSearch {
   private var missingValues: [Test] {
     survey.schema.tables.flatMap { table in
       table.columns.compactMap { column in
-        guard case .attribute(let entity, let name) = column.role,
-          let attribute = survey.model.entity(name: entity)?.leafAttributes.first(where: {
-            $0.name == name
-          }), !attribute.isOptional
-        else { return nil }
+        guard let (entity, name) = mandatory(column.role) else { return nil }
         return Test(
           kind: .missingValue, entity: entity, property: name,
           rows: .init(
@@ -261,6 +257,19 @@ struct DefectSearch {
               + "AND s.Z_ENT IN (\(survey.numbers(ofFamily: entity)))",
             parts: .init(table: table.name)))
       }
+    }
+  }
+
+  /// The property that a column must have a value of; nil where it may be NULL.
+  private func mandatory(_ role: Schema.Column.Role) -> (entity: String, name: String)? {
+    switch role {
+    case .attribute(let entity, let name):
+      let attribute = survey.model.entity(name: entity)?.leafAttributes.first { $0.name == name }
+      return attribute?.isOptional == false ? (entity, name) : nil
+    case .toOne(let entity, let name):
+      let relationship = survey.model.entity(name: entity)?.relationships.first { $0.name == name }
+      return relationship?.isMandatoryReference == true ? (entity, name) : nil
+    default: return nil
     }
   }
 }

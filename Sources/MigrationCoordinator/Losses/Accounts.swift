@@ -43,6 +43,29 @@ package struct StageAccounts: Hashable, Codable, Sendable {
     package var isEstimated: Bool?
   }
 
+  /// The references of one relationship, or the pairs of two; `referencesIn` is `referencesOut`
+  /// plus all of `dropped`.
+  package struct OfReferences: Hashable, Codable, Sendable {
+    /// References that the result does not have, for one cause.
+    package struct Drop: Hashable, Codable, Sendable {
+      /// Why it does not have them; where their object goes as well, why that goes.
+      package var cause: LossCause
+      /// How many there are.
+      package var references: Int64
+    }
+
+    /// The entity that declares the relationship; of pairs, after which the join table is named.
+    package var entity: String
+    /// The relationship.
+    package var relationship: String
+    /// References in the source, those to objects that are not there among them.
+    package var referencesIn: Int64
+    /// Those of `referencesIn` that the destination has.
+    package var referencesOut: Int64
+    /// The others, by cause.
+    package var dropped: [Drop]
+  }
+
   /// The rows of persistent history.
   package struct OfHistory: Hashable, Codable, Sendable {
     /// The rows of one table.
@@ -86,6 +109,8 @@ package struct StageAccounts: Hashable, Codable, Sendable {
   /// The join tables of the source: all if rows were migrated by programs, and those on whose pairs
   /// mappings alone decide if objects were.
   package var pairs: [OfPairs] = []
+  /// References of relationships that lose some; all others are in the destination.
+  package var references: [OfReferences]?
   /// Rows written, by destination entity.
   package var rows: [String: Int64] = [:]
 }
@@ -102,6 +127,8 @@ package struct AccountMismatch: Hashable, Codable, Sendable {
     case mapping
     /// Rows of a destination entity, and the objects made for it.
     case destination
+    /// References that go on, and those that the result has.
+    case reference
   }
 
   /// Which counts disagree.

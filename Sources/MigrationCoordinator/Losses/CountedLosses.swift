@@ -26,8 +26,34 @@ struct CountedLosses {
   /// All losses that are known before an object is made.
   ///
   /// - Parameter looking: told from time to time how many filters were tried, of `filtersToTry`.
-  func beforehand(now: Double, looking: (Int64) -> Void) throws -> [Loss] {
-    try count(possible: losses.possible) + divided(now: now, looking: looking)
+  func beforehand(
+    now: Double, keeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void
+  ) throws -> [Loss] {
+    try count(possible: losses.possible) + divided(now: now, keeper: keeper, looking: looking)
+  }
+
+  /// What becomes of references, as far as mappings decide it.
+  var fates: ReferenceFates {
+    ReferenceFates(
+      models: mappings, source: survey.model, destination: destination.model, isByRows: false,
+      isInferred: false)
+  }
+
+  /// The rows of the store.
+  var view: RowView {
+    RowView(model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
+  }
+
+  /// The mappings of all models.
+  var allMappings: MappingModel { MappingModel(entityMappings: mappings.flatMap(\.entityMappings)) }
+
+  /// Keeps the keys of objects by the mappings that do not take them, where references depend on
+  /// it.
+  func keeper(for fates: ReferenceFates) throws -> UntakenRowKeeper? {
+    let rows = ReferenceCounts.filters(fates, view: view)
+    return try rows.isEmpty
+      ? nil
+      : UntakenRowKeeper(rows, mapping: allMappings, exclusive: [], destination: destination.model)
   }
 
   /// The filters that have to be tried, for each object one by one.
@@ -54,7 +80,7 @@ struct CountedLosses {
       switch loss.kind {
       case .attribute(let name): read.contains(name, of: loss.entity) ? nil : loss
       case .relationship: survey.model.unread(loss, read: read)
-      case .entity, .conversion: loss
+      case .entity, .conversion, .order: loss
       }
     }
   }

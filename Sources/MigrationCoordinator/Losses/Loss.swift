@@ -13,6 +13,8 @@ package struct Loss: Hashable, Codable, Sendable {
     case attribute
     /// References or pairs.
     case relationship
+    /// Places in an ordered relationship.
+    case order
     /// Rows whose entity or keys the model does not know.
     case row
     /// Indexes.
@@ -85,6 +87,8 @@ extension Loss {
       switch cause {
       case .unknownEntity, .missingKey, .history, .cloudKit: .row
       case .index: .index
+      case .filter, .policy, .unmappedEntity, .elsewhere, .collision, .duplicate:
+        refusal.property == nil ? .entity : .relationship
       default: refusal.property == nil ? .entity : .attribute
       }
     self.init(
@@ -195,7 +199,8 @@ package struct LossDecision: Hashable, Sendable {
     let refused = causes.filter { loss in
       !(convertsValues && loss.cause == .conversion)
         && !(dropsHistory && loss.cause == .history)
-        && !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel)
+        && !consent.covers(loss)
+        && (failsOnLoss || !loss.cause.isByModel && !loss.cause.isByChoice)
     }
     guard !refused.isEmpty else { return (causes, nil) }
     return (causes, LossRefusal(losses: causes, refused: refused, isForbidden: failsOnLoss))

@@ -25,7 +25,9 @@ extension LossDecision {
   /// - Throws: `MigrationError.losses`, if one of them is not accepted.
   package func require(_ losses: [Loss], of survey: StoreSurvey, store: FilePath) throws -> [Loss] {
     let lost = losses.filter {
-      $0.kind == .entity || $0.cause == .unknownEntity && $0.entity != Loss.historyName
+      // What a choice dropped is no part of the store that is counted.
+      $0.kind == .entity && $0.cause != .missingReference
+        || $0.cause == .unknownEntity && $0.entity != Loss.historyName
     }
     .reduce(0) { $0 + $1.count }
     // Only who loses objects is asked how many there are.

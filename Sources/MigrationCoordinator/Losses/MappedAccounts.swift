@@ -20,7 +20,7 @@ struct MappedAccounts {
     manifests: [ShardManifest]
   ) throws {
     // Workers have counted what filters exclude, which replaces the earlier count.
-    losses = beforehand.filter { $0.cause != .filter }
+    losses = beforehand.filter { $0.kind != .entity || $0.cause != .filter }
     accounts.mappings = objects.mappings
     accounts.rows = objects.rows
     var rowCounts = RowCounts(counted.survey)

@@ -4,6 +4,7 @@ import ObjectMigration
 import ObjectModel
 import RowPrograms
 import Schema
+import Survey
 
 /// Keeps the keys of rows by what takes them, as the program of a step asks for them.
 final class UntakenRowKeeper {
@@ -14,24 +15,42 @@ final class UntakenRowKeeper {
   /// How many keys are in each set, by its name.
   private(set) var counts: [String: Int64] = [:]
 
-  private let step: RowStep
+  private let mapping: MappingModel
+  private let exclusive: Set<String>
+  private let model: ManagedObjectModel
   private let sets: [(rows: UntakenRows, writer: RowKeyWriter)]
   private var division: MappingLosses.Division?
   /// The sets that have rows of the division's entity.
   private var open: [(writer: RowKeyWriter, name: String, count: Int64)] = []
 
-  init(_ step: RowStep) throws {
-    self.step = step
+  /// Keeps what the program of a step asks for, and the counts of its references.
+  convenience init(_ step: RowStep, counts: TableCounts) throws {
+    let view = RowView(
+      model: step.source.model, schema: step.source, program: nil, counts: counts)
+    try self.init(
+      (step.program?.untakenRows ?? []).union(ReferenceCounts.filters(step.fates, view: view)),
+      mapping: step.mapping, exclusive: step.calls?.exclusive ?? [],
+      destination: step.destination.model)
+  }
+
+  /// Keeps some sets of rows.
+  ///
+  /// - Parameter exclusive: the source entities of which no two mappings may take one object.
+  init(
+    _ rows: Set<UntakenRows>, mapping: MappingModel, exclusive: Set<String>,
+    destination: ManagedObjectModel
+  ) throws {
+    (self.mapping, self.exclusive, model) = (mapping, exclusive, destination)
     let keys = try RowKeys()
     self.keys = keys
-    let rows = (step.program?.untakenRows ?? []).sorted { $0.name < $1.name }
+    let rows = rows.sorted { $0.name < $1.name }
     sets = rows.map { ($0, RowKeyWriter(keys, beside: rows.count - 1)) }
   }
 
   /// Begins with the objects of another entity; what is to be found out about them.
   func begin(_ division: MappingLosses.Division) -> FilterSurvey.Question {
     self.division = division
-    let mappings = division.mappings.map { step.mapping.place(named: $0) }
+    let mappings = division.mappings.map { mapping.place(named: $0) }
     var question = FilterSurvey.Question()
     open = sets.compactMap { rows, writer in
       let places = mappings.indices.filter { place in
@@ -41,10 +60,9 @@ final class UntakenRowKeeper {
       question.untaken.append(places)
       return (writer, rows.name, 0)
     }
-    guard step.calls?.exclusive.contains(division.entity) == true else { return question }
-    let model = step.destination.model
+    guard exclusive.contains(division.entity) else { return question }
     let roots = division.mappings.map { name in
-      step.mapping.mapping(named: name)?.destinationEntityName
+      mapping.mapping(named: name)?.destinationEntityName
         .flatMap { model.entity(name: $0) }.map { model.root(of: $0).name }
     }
     question.exclusive = Dictionary(grouping: roots.indices, by: { roots[$0] }).values.filter {

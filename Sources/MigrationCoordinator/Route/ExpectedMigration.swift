@@ -41,7 +41,7 @@ package struct ExpectedMigration: Sendable {
       let folder = try TemporaryFolder()
       return (folder.path.appending("mended.sqlite"), folder)
     }
-    mended = try mending.mend(access.readable, by: deeds)
+    mended = try mending.mend(access.readable, by: deeds).defects
     self.survey = try StoreSurvey(
       store: survey.store, access: access, reader: StoreReader(immutable: access.readable),
       metadata: survey.metadata, model: survey.model)
@@ -95,6 +95,8 @@ package struct ExpectedMigration: Sendable {
     note("--on-dangling nullify") { $0.dangling = .nullify }
     note("--on-value null") { $0.values = .null }
     note("--on-duplicate CHOICE") { $0.duplicates = .keepFirst }
+    note("--on-missing drop") { $0.missing = .drop }
+    note("--on-many first") { $0.many = .first }
     return tries.filter { option, choices in
       let deeds = try? DefectMending(
         survey: survey, choices: choices, stage: first, number: 1

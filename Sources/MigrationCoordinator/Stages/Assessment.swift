@@ -24,6 +24,8 @@ package struct Assessment: Sendable {
   package let refusedStep: RowStep?
   /// The losses of all steps, except those that depend on what a policy reads.
   package private(set) var losses: [Loss]
+  /// What becomes of the references of each step, of relationships that may lose some.
+  let references: [ReferenceCounts]
   /// Whether references with unknown entity numbers are among the losses; else workers look for
   /// them.
   let knowsStrayReferences: Bool
@@ -52,9 +54,11 @@ package struct Assessment: Sendable {
   /// - Parameters:
   ///   - scansAll: searches every row for entities that the model does not have.
   ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
+  ///   - mended: what choices changed in the store.
+  ///   - requiresRules: whether a mapping model's objects have to have mandatory relationships.
   init(
     survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false, keepsHistory: Bool = true,
-    leavingConstraints: Bool = false
+    leavingConstraints: Bool = false, mended: [Defect] = [], requiresRules: Bool = true
   ) throws {
     self.steps = steps
     var destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
@@ -66,45 +70,49 @@ package struct Assessment: Sendable {
     self.dropped = dropped
     left = keeper?.left ?? [:]
     untaken = keeper?.counts ?? [:]
+    let emptied = try EmptiedReferences(mended)
     let prepare = { (db: Database) in
       RowView.prepare(db)
+      emptied?.install(in: db)
       if let dropped { RowKeyReader(dropped).install(in: db) }
     }
     try survey.reader.connection.run(prepare)
     var counter = RowCounter(survey.reader, prepare: prepare)
     for step in steps {
+      let after = RowStep.composed(before, then: step)
       open.append(
         OpenStep(
-          step: step, before: before, survey: survey, looksAtAll: strays.scans,
-          isOnly: steps.count == 1, leavesConstraints: leavingConstraints && steps.count == 1,
+          step: step, before: before, after: after, survey: survey, emptied: emptied,
+          looksAtAll: strays.scans, isOnly: steps.count == 1,
+          leavesConstraints: leavingConstraints && steps.count == 1, requiresRules: requiresRules,
           counter: &counter))
-      before = RowStep.composed(before, then: step)
+      before = after
     }
     leavesConstraints = open.contains(where: \.leavesConstraints)
     try counter.run()
     var losses = untakenLosses
     var found: (refusals: [Refusal], step: RowStep)?
+    var references: [ReferenceCounts] = []
     for step in open {
       let own = try step.refusals(counter: counter)
       if found == nil && !own.isEmpty { found = (own, step.step) }
       losses += try step.losses(counter: counter)
+      references.append(
+        try ReferenceCounts(step.step.fates, view: step.view, reader: survey.reader))
     }
+    self.references = references
+    losses += references.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
       let own = destination.takeTriggers(of: survey.schema, tables: tables)
       if !own.isEmpty { found = (own, steps[steps.count - 1]) }
     }
     refusals = found?.refusals ?? []
     refusedStep = found?.step
-    var program = refusals.isEmpty ? before : nil
-    if let tables = program?.tables {
-      program?.derived = DerivedCompiler(source: survey.schema, destination: destination)
-        .recomputed(tables: tables)
-      if keepsHistory {
-        let compiler = HistoryCompiler(source: survey.schema, destination: destination)
-        program?.tables += compiler.programs(tables: tables)
-      }
-    }
-    self.program = program
+    program =
+      refusals.isEmpty
+      ? before.map {
+        Self.completed($0, from: survey.schema, to: destination, keepsHistory: keepsHistory)
+      } : nil
     self.destination = destination
     self.losses = losses + (try strays.losses())
     if let loss = try program.flatMap({ try strays.historyLoss(of: $0) }) {
@@ -116,6 +124,21 @@ package struct Assessment: Sendable {
     }
   }
 
+  /// Adds what is derived from the tables that a program makes, and history.
+  private static func completed(
+    _ program: MigrationProgram, from source: StoreSchema, to destination: StoreSchema,
+    keepsHistory: Bool
+  ) -> MigrationProgram {
+    var result = program
+    result.derived = DerivedCompiler(source: source, destination: destination)
+      .recomputed(tables: program.tables)
+    if keepsHistory {
+      let compiler = HistoryCompiler(source: source, destination: destination)
+      result.tables += compiler.programs(tables: program.tables)
+    }
+    return result
+  }
+
   /// Evaluates the filters of a step, which is the only one where it has any: the keys of what they
   /// take, and the losses.
   ///
@@ -124,7 +147,7 @@ package struct Assessment: Sendable {
     _ steps: [RowStep], survey: StoreSurvey
   ) throws -> (keeper: UntakenRowKeeper?, losses: [Loss]) {
     guard let step = steps.first(where: \.isFiltered) else { return (nil, []) }
-    let keeper = try UntakenRowKeeper(step)
+    let keeper = try UntakenRowKeeper(step, counts: survey.rowCounts)
     let losses = try CountedLosses(
       survey: survey, mappings: [step.mapping], to: step.destination
     ).divided(now: Date().timeIntervalSinceReferenceDate, keeper: keeper)
@@ -204,32 +227,33 @@ extension StoreSchema {
 private struct OpenStep {
   let step: RowStep
   private let checker: ConditionChecker
+  /// The rows with which the step begins.
+  var view: RowView { checker.view }
   private let conditions: [(Condition, ConditionChecker.Question)]
   private let possibleLosses: [(PossibleLoss, ConditionChecker.LossQuestion)]
   /// Whether some condition is left to an index.
   let leavesConstraints: Bool
 
   init(
-    step: RowStep, before: MigrationProgram?, survey: StoreSurvey, looksAtAll: Bool,
-    isOnly: Bool, leavesConstraints: Bool, counter: inout RowCounter
+    step: RowStep, before: MigrationProgram?, after: MigrationProgram?, survey: StoreSurvey,
+    emptied: EmptiedReferences?, looksAtAll: Bool, isOnly: Bool, leavesConstraints: Bool,
+    requiresRules: Bool, counter: inout RowCounter
   ) {
     self.step = step
     let view = RowView(
       model: step.source.model, schema: step.source, program: before, counts: survey.rowCounts)
     let checker = ConditionChecker(
       view: view, destination: step.destination, mapping: step.mapping, reader: survey.reader,
-      excludesUntaken: step.isFiltered)
+      excludesUntaken: step.isFiltered, made: after,
+      emptied: emptied.map { emptied in { emptied.test(entity: $0, relationship: $1) } })
     self.checker = checker
-    let questions = { (conditions: [Condition]) in
-      conditions.compactMap { condition in
-        checker.question(condition: condition).map { (condition, $0) }
-      }
-    }
-    let asked = questions(step.conditions)
+    let isInferred = step.calls == nil
+    let asked = checker.questions(
+      step.conditions + (isInferred || requiresRules ? step.mandatoryReferences : []))
     let counted = asked.filter { condition, question in
       !leavesConstraints || !checker.isKeptByIndex(condition, question: question)
     }
-    conditions = counted + (looksAtAll ? questions(step.keptConstraints) : [])
+    conditions = counted + (looksAtAll ? checker.questions(step.keptConstraints) : [])
     self.leavesConstraints = counted.count < asked.count
     // Workers come across what is odd, in the rows of the store and not of a version between.
     let losses = step.possibleLosses.filter { looksAtAll || !isOnly || !$0.isOfOddValues }

@@ -20,6 +20,8 @@ package struct RowStep: Sendable {
   package let conditions: [Condition]
   /// What the store's own model demands as well, so that it is looked at only where all rows are.
   private(set) var keptConstraints: [Condition] = []
+  /// That mandatory to-one relationships of the rows lead somewhere.
+  let mandatoryReferences: [Condition]
   /// What the rows lose if they have it, to be counted.
   package let possibleLosses: [PossibleLoss]
   /// Makes the rows of the destination; nil if there are refusals or `unmakeable` relationships.
@@ -80,6 +82,8 @@ package struct RowStep: Sendable {
     self.mapping = mapping
     self.refusals = refusals
     self.conditions = conditions
+    mandatoryReferences = mapping.mandatoryReferences(
+      from: step.source.model, to: step.destination.model)
     self.possibleLosses = possibleLosses
     self.calls = calls
     do {
@@ -91,6 +95,14 @@ package struct RowStep: Sendable {
       program = nil
       unmakeable = error.places
     }
+  }
+
+  /// What becomes of references.
+  var fates: ReferenceFates {
+    ReferenceFates(
+      models: [mapping], source: step.source.model, destination: step.destination.model,
+      isByRows: true, isInferred: calls == nil
+    ) { step.marked($0).cause }
   }
 
   /// The program of steps that run over the data at once; nil where there is none.
@@ -109,7 +121,12 @@ package struct RowStep: Sendable {
   }
 
   /// Whether it takes a store of its own to begin with.
-  var needsStore: Bool { isComputed || calls?.isDivided == true }
+  var needsStore: Bool { isComputed || calls?.isDivided == true || makesOneOfMany }
+
+  /// Whether a to-many relationship becomes a to-one, of whose objects a choice may keep the first.
+  private var makesOneOfMany: Bool {
+    conditions.contains { if case .singleObject = $0.demand { true } else { false } }
+  }
 
   /// Whether mappings choose among the rows of this very step's source.
   var isFiltered: Bool { calls?.isFiltered ?? false }

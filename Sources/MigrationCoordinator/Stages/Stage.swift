@@ -28,6 +28,10 @@ package struct Stage: Sendable {
   package let work: Work
   /// Why the stage begins here, nil for the first one.
   package let cut: Cut?
+  /// What choices changed in the store with which it begins.
+  var mended: [Defect] = []
+  /// What was lost when the store was mended with which the stage begins.
+  var lostByChoice: [Loss] = []
 
   /// The steps in their order, at least one.
   package var steps: [MigrationRoute.Step] {
@@ -42,7 +46,9 @@ package struct Stage: Sendable {
 
   /// The stage object by object.
   func falling(back fallback: RowFallback) -> Stage {
-    Stage(work: .objects(steps[0], because: fallback), cut: cut)
+    Stage(
+      work: .objects(steps[0], because: fallback), cut: cut, mended: mended,
+      lostByChoice: lostByChoice)
   }
 
   /// The stage as the objects of its store let it be: only they tell whether two filters take one

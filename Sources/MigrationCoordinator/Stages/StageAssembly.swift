@@ -61,10 +61,16 @@ struct StageAssembly {
     if summary == nil {
       try settle(&report, manifests: manifests, summary: nil, moved: assembled.movedTables)
     }
+    try settleReferences(&report, summary: summary)
     FaultPoint.coordinatorAssembled.reached()
     try Task.checkCancellation()
     if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
-      try judge(ViolationList(inStore: paths.result, of: assessment.destination), report: &report)
+      let mappings =
+        if case .rows(let steps) = stage.work { steps.map(\.mapping) } else { stage.mappings }
+      let violations = try ViolationList(
+        inStore: paths.result, of: assessment.destination, since: survey.reader.connection,
+        of: survey.schema, mappings: mappings)
+      try judge(violations, report: &report)
     }
     report.engine = saved.engineName
     report.wasVerifiedFully = request.verifiesFully
@@ -111,6 +117,18 @@ struct StageAssembly {
     report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
   }
 
+  /// Adds the accounts of references, once all of them are in the result.
+  ///
+  /// - Throws: `MigrationError.accountsDiffer`.
+  private func settleReferences(
+    _ report: inout MigrationReport, summary: ObjectSummary?
+  ) throws {
+    let references = assessment.referenceAccounts(summary)
+    try references.requireAgreement(in: paths.result, schema: assessment.destination)
+    let lost = references.accounts.filter { !$0.dropped.isEmpty }
+    if !lost.isEmpty { report.accounts[0].references = lost }
+  }
+
   /// Adds violations to the report.
   ///
   /// - Throws: `ObjectMigrationError`, if the request does not tolerate them.
@@ -120,6 +138,7 @@ struct StageAssembly {
     }
     report.violations = violations.count
     report.firstViolations = violations.first
+    report.defects += violations.standing.map { Defect($0) }
   }
 
   /// What the migration leaves in the history of the store, if it keeps any.

@@ -1,6 +1,8 @@
 import Foundation
 import Mapping
 import MigrationEngine
+import ObjectMigration
+import ObjectModel
 import Planning
 import RowPrograms
 package import Schema
@@ -23,6 +25,8 @@ package struct StageAssessment: Sendable {
   let joinChoices: [JoinContinuation.Choice]
   /// The losses that are known before policies run.
   package let losses: [Loss]
+  /// What becomes of the references of each step, of relationships that may lose some.
+  let references: [ReferenceCounts]
   /// External files without which the stage cannot be made, and what objects that are made one by
   /// one demand of rows.
   private let found: [Refusal]
@@ -69,11 +73,13 @@ package struct StageAssessment: Sendable {
     case .rows(let steps):
       let assessment = try Assessment(
         survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep,
-        leavingConstraints: leavingConstraints)
+        leavingConstraints: leavingConstraints, mended: stage.mended,
+        requiresRules: request.validation == .strict)
       kind = .rows(assessment)
       obstacles = files.refusals
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
+      references = assessment.references
       losses =
         assessment.losses + dangling
         + (request.history == .drop ? Self.historyLosses(survey) : [])
@@ -91,10 +97,18 @@ package struct StageAssessment: Sendable {
       obstacles =
         try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) }
         + triggers + files.refusals
+      let fates = counted.fates
+      let keeper = try counted.keeper(for: fates)
+      let known = try counted.beforehand(
+        now: Date().timeIntervalSinceReferenceDate, keeper: keeper
+      ) { looking($0, counted.filtersToTry) }
+      try keeper?.finish()
+      if let keeper {
+        try survey.reader.connection.run { RowKeyReader(keeper.keys).install(in: $0) }
+      }
+      references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]
       losses =
-        try counted.beforehand(now: Date().timeIntervalSinceReferenceDate) {
-          looking($0, counted.filtersToTry)
-        }
+        try known + references.flatMap(\.losses)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
         + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
@@ -102,7 +116,7 @@ package struct StageAssessment: Sendable {
     mirroring = try MirroringCheck(
       survey: survey, stage: stage, destination: destination.numbers, request: request)
     found = obstacles + (mirroring?.refusals ?? [])
-    self.losses = losses + (mirroring?.losses ?? [])
+    self.losses = losses + (mirroring?.losses ?? []) + stage.lostByChoice
   }
 
   /// The indexes that only Core Data can make; nobody uses those of a store between two stages.
@@ -178,9 +192,40 @@ package struct StageAssessment: Sendable {
     case .objects(let counted, _):
       let objects = summary?.accounts ?? ObjectAccounts()
       let accounts = try MappedAccounts(
-        counted: counted, beforehand: losses, objects: objects, manifests: manifests)
+        counted: counted, beforehand: losses(after: objects), objects: objects,
+        manifests: manifests)
       return (accounts.accounts, accounts.losses)
     }
+  }
+
+  /// The losses that were known beforehand, with those references that the migration has shown in
+  /// place of those that were expected of the same relationships.
+  private func losses(after objects: ObjectAccounts) -> [Loss] {
+    let expected = references.flatMap(\.counted).filter { counted in
+      objects.references.contains {
+        $0.entity == counted.place.entity && $0.relationship == counted.place.relationship.name
+      }
+    }.flatMap(\.losses)
+    return losses.filter { !expected.contains($0) }
+      + objects.references.flatMap { account in
+        account.losses.map {
+          Loss(
+            kind: .relationship, cause: $0.cause, entity: $0.entity,
+            property: account.relationship, count: $0.references, keys: $0.keys)
+        }
+      }
+  }
+
+  /// The accounts of references.
+  func referenceAccounts(_ summary: ObjectSummary?) -> ReferenceAccounts {
+    let steps: [(MappingModel, ManagedObjectModel)] =
+      switch kind {
+      case .rows(let assessment): assessment.steps.map { ($0.mapping, $0.step.source.model) }
+      case .objects(let counted, _): [(counted.allMappings, survey.model)]
+      }
+    return ReferenceAccounts(
+      zip(references, steps).map { .init(counts: $0, mapping: $1.0, model: $1.1) },
+      observed: summary?.accounts.references ?? [])
   }
 
   /// The highest primary keys ever assigned, by root entity of the destination.

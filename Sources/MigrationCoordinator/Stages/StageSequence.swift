@@ -38,7 +38,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 4
+    static let formatVersion = 5
 
     var fingerprint: SourceFingerprint
     /// The version checksums and mapping models up to the end of the stage.
@@ -49,6 +49,9 @@ struct StageSequence {
     var missingExternalFiles: [String]
     /// What was wrong with the stage's store for the next one, and was mended in it.
     var mended: [Defect]
+    /// The references that went with it, and those of them that are losses.
+    var mendedReferences: [MendedReferences.Counted]
+    var mendedLosses: [Loss]
     /// The `Checksum` of the stage's store.
     var storeChecksum: UInt64
     /// The same of the names and bytes of its external files.
@@ -60,22 +63,26 @@ struct StageSequence {
     var done = try begin(reporter)
     let wasResumed = !done.isEmpty
     for number in (done.count + 1)..<stages.count {
-      done.append(try await intermediate(number, reporter: reporter))
+      done.append(try await intermediate(number, after: done.last, reporter: reporter))
       FaultPoint.coordinatorStageDone.reached()
       try Task.checkCancellation()
     }
     var own = request
     own.store = store(before: stages.count)
     if own.journalMode == nil { own.journalMode = survey.access.usesWAL ? .wal : .delete }
-    var last = try await run(stages.count, own: own, reporter: reporter)
+    var last = try await run(stages.count, after: done.last, own: own, reporter: reporter)
     var report = last.report
     report.store = request.store.string
     report.destination = request.destination.string
     report.losses = done.flatMap(\.losses) + report.losses
     report.accounts = done.flatMap(\.accounts) + report.accounts
     for index in report.accounts.indices { report.accounts[index].stage = index + 1 }
+    for (index, marker) in done.enumerated() {
+      report.note(marker.mendedReferences, inStage: index + 1)
+    }
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
-    report.defects = done.flatMap(\.mended)
+    for index in report.defects.indices { report.defects[index].stage = stages.count }
+    report.defects = done.flatMap(\.mended) + report.defects
     report.noteExtras(of: survey)
     report.resumed = report.resumed || wasResumed
     last.report = report
@@ -112,7 +119,9 @@ struct StageSequence {
 
   // MARK: One stage
 
-  private func intermediate(_ number: Int, reporter: ProgressReporter) async throws -> Marker {
+  private func intermediate(
+    _ number: Int, after previous: Marker?, reporter: ProgressReporter
+  ) async throws -> Marker {
     let destination = paths.stage(number: number).destination
     try remove(destination)
     var own = request
@@ -121,7 +130,7 @@ struct StageSequence {
     own.isIntermediate = true
     own.discardsOld = request.discardsOld && request.output == nil
     own.journalMode = .delete
-    let made = try await run(number, own: own, reporter: reporter)
+    let made = try await run(number, after: previous, own: own, reporter: reporter)
     let result = paths.stage(number: number).result
     let files = ExternalFiles(
       schema: try StoreSchema(stages[number - 1].destination.model), result: result,
@@ -138,7 +147,8 @@ struct StageSequence {
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts,
-      missingExternalFiles: brought.missing, mended: mended,
+      missingExternalFiles: brought.missing, mended: mended.defects,
+      mendedReferences: mended.references, mendedLosses: mended.losses,
       storeChecksum: try Checksum.of(file: destination),
       externalChecksum: try ExternalDataFolder.checksum(
         support: MigrationPaths.support(of: destination)))
@@ -151,9 +161,13 @@ struct StageSequence {
 
   /// Runs a stage: the only one in the work folder itself, one of several in a folder of its own.
   private func run(
-    _ number: Int, own: MigrationRequest, reporter: ProgressReporter
+    _ number: Int, after previous: Marker?, own: MigrationRequest, reporter: ProgressReporter
   ) async throws -> StageRun.Outcome {
-    let stage = stages[number - 1]
+    var stage = stages[number - 1]
+    if let previous {
+      stage.mended = previous.mended
+      stage.lostByChoice = previous.mendedLosses
+    }
     let survey = number == 1 ? survey : try survey(of: own.store, stage: stage)
     guard stages.count > 1 else {
       return try await StageRun(
@@ -201,15 +215,16 @@ struct StageSequence {
   /// It is nobody else's, so no copy is made.
   private func mend(
     _ result: FilePath, of store: FilePath, forStage number: Int
-  ) throws -> [Defect] {
-    guard request.defectChoices.mends else { return [] }
+  ) throws -> DefectMending.Outcome {
+    let none = DefectMending.Outcome(defects: [], references: [], losses: [])
+    guard request.defectChoices.mends else { return none }
     let stage = stages[number - 1]
     let survey = try survey(of: store, at: result, stage: stage)
     let mending = DefectMending(
       survey: survey, choices: request.defectChoices, stage: stage, number: number)
     let deeds = try mending.deeds()
     survey.access.release()
-    return deeds.isEmpty ? [] : try mending.mend(result, by: deeds)
+    return deeds.isEmpty ? none : try mending.mend(result, by: deeds)
   }
 
   /// The contents of a stage's store, which may not have its name yet.

@@ -14,6 +14,11 @@ struct ConditionChecker {
   let reader: StoreReader
   /// Whether rows that the mapping of a condition does not take may not break it.
   var excludesUntaken = false
+  /// Makes the rows of the step's destination; nil where they are made otherwise.
+  var made: MigrationProgram?
+  /// SQL that tells whether a choice made a reference of a row, named `s`, nil: of the relationship
+  /// of an entity; nil where it made none nil.
+  var emptied: ((_ entity: String, _ relationship: String) -> String?)?
 
   /// What to count for a condition.
   enum Question {
@@ -32,6 +37,12 @@ struct ConditionChecker {
     var test: String
     /// In what they agree; all rows are one group where it is empty.
     var by: [String]
+    /// The column with the keys that are reported.
+    var key = "s.Z_PK"
+    /// Whether groups are counted, and not their rows.
+    var countsGroups = false
+    /// Whether the rows are pairs, whose number is not known.
+    var arePairs = false
 
     /// SQL from `FROM` on, for groups of more than one row.
     fileprivate var sql: String {
@@ -51,13 +62,16 @@ struct ConditionChecker {
       return offenders(condition) {
         self.column(attribute: attribute, place: $0).map { "\($0) IS NULL" }
       }
+    case .noMissingReferences(let before): return missingReferences(condition, before: before)
     case .valuesFit(let attribute, let type):
       guard let type = AttributeType(name: type) else { return nil }
       return offenders(condition) {
         self.column(attribute: attribute, place: $0).map { type.excludes("(\($0))") }
       }
-    case .unique(let properties): return duplicates(of: properties, condition: condition)
-    case .singleOwner(let relationship): return sharedTargets(relationship, condition: condition)
+    case .unique(let properties), .defaultsDiffer(let properties):
+      return duplicates(of: properties, condition: condition)
+    case .singleOwner(let relationship): return sharedObjects(relationship, condition: condition)
+    case .singleObject(let relationship): return severalObjects(relationship, condition: condition)
     }
   }
 
@@ -73,13 +87,16 @@ struct ConditionChecker {
       keys = "SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1"
     case .groups(let groups):
       guard try mayHaveGroups(groups) else { return nil }
-      count = try reader.number(sql: "SELECT total(n) FROM (SELECT count(*) AS n \(groups.sql))")
-      keys = "SELECT min(s.Z_PK) \(groups.sql) ORDER BY 1"
+      let counted = groups.countsGroups ? "count" : "total"
+      count = try reader.number(
+        sql: "SELECT \(counted)(n) FROM (SELECT count(*) AS n \(groups.sql))")
+      keys = "SELECT DISTINCT min(\(groups.key)) \(groups.sql) ORDER BY 1"
     }
     guard count > 0 else { return nil }
     return Refusal(
-      reason: .condition(condition.demand, count: count, keys: try self.keys(keys)),
-      entity: condition.destinationEntity, property: condition.property)
+      reason: .condition(
+        refused(condition.demand, question), count: count, keys: try self.keys(keys)),
+      entity: declaringEntity(of: condition), property: condition.property)
   }
 
   /// The rows from which on a constraint is left to its index: of fewer it is soon told.
@@ -93,12 +110,7 @@ struct ConditionChecker {
       let entity = destination.model.entity(name: condition.destinationEntity),
       let table = destination.table(of: entity), (try? hasCollations()) == false
     else { return false }
-    let lineage = destination.model.lineage(of: entity)
-    let columns = properties.map { property in
-      lineage.lazy.compactMap {
-        table.column(role: .attribute(entity: $0.name, name: property))?.name
-      }.first
-    }
+    let columns = properties.map { column(of: $0, in: table, of: entity) }
     return destination.allIndexes.contains { index in
       index.isUnique && index.condition == nil && index.table == table.name
         && Set(index.parts.map(\.column)) == Set(columns)
@@ -116,7 +128,7 @@ struct ConditionChecker {
   /// Whether there may be a group of more than one row; as a rule there is none, and nothing has to
   /// be sorted to tell so.
   private func mayHaveGroups(_ groups: Groups) throws -> Bool {
-    guard !groups.by.isEmpty else { return true }
+    guard !groups.by.isEmpty, !groups.arePairs else { return true }
     let rows = view.count(ofTable: groups.table)
     // Such texts have hashes of their own.
     if try hasCollations() { return true }
@@ -158,13 +170,13 @@ struct ConditionChecker {
   }
 
   /// A test that holds of no row which the mapping of a condition leaves to others.
-  private func taken(_ test: String, of place: Place, condition: Condition) -> String {
+  func taken(_ test: String, of place: Place, condition: Condition) -> String {
     let maker = mapping.maker(from: condition.sourceEntity, to: condition.destinationEntity)
     return exclusion(maker, of: place).map { "(\(test)) AND \($0)" } ?? test
   }
 
   /// A test for rows that a mapping takes of those of its entity; nil where it takes all.
-  private func exclusion(_ maker: EntityMapping?, of place: Place) -> String? {
+  func exclusion(_ maker: EntityMapping?, of place: Place) -> String? {
     guard excludesUntaken, let maker, maker.isFiltered, let own = mapping.place(named: maker.name)
     else { return nil }
     return UntakenRows(table: place.rows.sourceTable, mappings: [own]).exclusion(key: "s.Z_PK")
@@ -186,94 +198,24 @@ struct ConditionChecker {
     }
   }
 
-  private func column(place: Place, role: (String) -> Schema.Column.Role) -> String? {
+  func column(place: Place, role: (String) -> Schema.Column.Role) -> String? {
     for level in view.model.lineage(of: place.entity) {
       if let found = place.table.column(role: role(level.name)) { return found.name }
     }
     return nil
-  }
-
-  private func duplicates(of properties: [String], condition: Condition) -> Question? {
-    guard let place = place(name: condition.sourceEntity),
-      let entityMapping = mapping.mapping(toDestination: condition.destinationEntity)
-    else { return nil }
-    var columns: [String] = []
-    for property in properties {
-      guard
-        let origin = entityMapping.attributeMappings.first(where: { $0.name == property })?.origin
-      else { return nil }
-      // A constant is the same everywhere; nil never equals nil.
-      if case .attribute(let name, let replacement) = origin,
-        let column = column(attribute: name, place: place, anyEntity: true)
-      {
-        columns.append(
-          future(
-            column,
-            of: view.model.leafAttribute(named: name, of: place.entity)?.type,
-            property: property, replacement: replacement, condition: condition))
-      } else if origin == .standard || origin == .constant(.null) {
-        return nil
-      }
-    }
-    let present =
-      columns.map { "\($0) IS NOT NULL" } + [isCompared(condition.destinationEntity, of: place)]
-    return .groups(
-      Groups(
-        table: place.rows.sourceTable, from: place.rows.from,
-        test: present.joined(separator: " AND "), by: columns))
-  }
-
-  /// An SQL expression for the value that a column will have in the destination.
-  private func future(
-    _ column: String, of type: AttributeType?, property: String, replacement: AttributeValue,
-    condition: Condition
-  ) -> String {
-    guard let entity = destination.model.entity(name: condition.destinationEntity),
-      let new = destination.model.leafAttribute(named: property, of: entity)
-    else { return column }
-    let value = type == new.type ? "(\(column))" : "(\(new.type.converting("(\(column))")))"
-    let other = StoredValue(value: replacement, of: new)
-    return other == .null ? value : "ifnull(\(value), \(other.sql))"
-  }
-
-  /// A test for the rows that are in the index of a uniqueness constraint.
-  private func isCompared(_ destinationEntity: String, of place: Place) -> String {
-    guard let entity = destination.model.entity(name: destinationEntity) else { return "0" }
-    let family = destination.model.family(of: destination.model.root(of: entity).name).map(\.name)
-    let makers = mapping.entityMappings.filter {
-      $0.sourceEntityName != nil && $0.destinationEntityName.map(family.contains) ?? false
-    }
-    func numbers(_ makers: [EntityMapping]) -> [EntityNumber] {
-      makers.compactMap(\.sourceEntityName).compactMap { view.schema.numbers[$0] }
-    }
-    let tests = makers.compactMap { maker in
-      exclusion(maker, of: place).map { "\(place.rows.isOf(numbers([maker]))) AND \($0)" }
-    }
-    let whole = makers.filter { exclusion($0, of: place) == nil }
-    guard !tests.isEmpty else { return place.rows.isOf(numbers(whole)) }
-    return "(\(([place.rows.isOf(numbers(whole))] + tests).joined(separator: " OR ")))"
-  }
-
-  private func sharedTargets(_ relationship: String, condition: Condition) -> Question? {
-    guard let place = place(name: condition.sourceEntity),
-      let name = column(place: place, role: { .toOne(entity: $0, name: relationship) })
-    else { return nil }
-    let column = place.rows.value(column: name, of: place.number)
-    return .groups(
-      Groups(
-        table: place.rows.sourceTable, from: place.rows.from,
-        test: taken(
-          "\(place.rows.isOf([place.number])) AND (\(column)) IS NOT NULL", of: place,
-          condition: condition),
-        by: [column]))
   }
 }
 
 extension RowCounter.Question {
   /// A test on rows of a view.
   init(_ rows: RowView.Rows, test: String) {
+    self.init(from: rows.from, test: test, table: rows.sourceTable)
+  }
+
+  /// A test on rows of a table.
+  init(from: String, test: String, table: String) {
     // A query within the test would be made once more for each part.
     let isQuery = test.uppercased().contains("SELECT")
-    self.init(from: rows.from, test: test, parts: isQuery ? nil : .init(table: rows.sourceTable))
+    self.init(from: from, test: test, parts: isQuery ? nil : .init(table: table))
   }
 }

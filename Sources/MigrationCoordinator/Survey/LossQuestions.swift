@@ -27,6 +27,9 @@ extension ConditionChecker {
         return nil
       }
       return .rows(place.isOf("(\(column)) IS NOT NULL"))
+    case .order(let name):
+      return members(
+        ofOrdered: name, entityName: possible.entity, targets: (possible.targets ?? []).sorted())
     case .relationship(let name) where possible.cause == .order:
       return members(
         ofOrdered: name, entityName: possible.entity, targets: (possible.targets ?? []).sorted())
@@ -44,7 +47,7 @@ extension ConditionChecker {
   }
 
   /// A relationship of an entity, and the entity of its lineage that declares it.
-  private func declared(
+  func declared(
     _ name: String, by entityName: String
   ) -> (level: Entity, relationship: Relationship)? {
     view.model.entity(name: entityName).flatMap { entity in
@@ -100,6 +103,12 @@ extension ConditionChecker {
       else { return nil }
       (from, owner) = (rows.from, rows.value(column: column.name, of: nil))
       target = "s.Z_PK"
+    } else if relationship.inverseName == nil {
+      guard let (rows, table, _) = view.rows(ofEntity: relationship.destinationEntityName),
+        let column = table.column(role: .owner(entity: level.name, name: name))
+      else { return nil }
+      (from, owner) = (rows.from, rows.value(column: column.name, of: nil))
+      target = "s.Z_PK"
     } else {
       let found = view.schema.joinTables.flatMap { join in
         [(join, join.first, join.second), (join, join.second, join.first)]
@@ -138,6 +147,7 @@ extension ConditionChecker {
     case .entity: (kind, property) = (.entity, nil)
     case .attribute(let name), .conversion(let name, _): (kind, property) = (.attribute, name)
     case .relationship(let name): (kind, property) = (.relationship, name)
+    case .order(let name): (kind, property) = (.order, name)
     }
     return Loss(
       kind: kind, cause: possible.cause, entity: possible.entity, property: property,

@@ -12,6 +12,8 @@ struct StageDemands {
   /// What the rows lose if they have it.
   var possibleLosses: [PossibleLoss]
   var checker: ConditionChecker
+  /// That mandatory to-one relationships lead somewhere.
+  var mandatoryReferences: [Condition] = []
 
   /// Those of each step of a stage; of objects that are made one by one as far as rows tell them.
   static func all(of stage: Stage, in survey: StoreSurvey) throws -> [StageDemands] {
@@ -26,7 +28,9 @@ struct StageDemands {
             view: RowView(
               model: step.source.model, schema: step.source,
               program: RowStep.composed(Array(steps[..<index])), counts: survey.rowCounts),
-            destination: step.destination, mapping: step.mapping, reader: survey.reader))
+            destination: step.destination, mapping: step.mapping, reader: survey.reader,
+            made: RowStep.composed(Array(steps[...index]))),
+          mandatoryReferences: step.mandatoryReferences)
       }
     case .objects(let step, _):
       let demands = PlainDemands(
@@ -46,9 +50,7 @@ struct StageDemands {
 
   /// The conditions that rows of the store break.
   func refusals(in survey: StoreSurvey) throws -> [Refusal] {
-    let questions = conditions.compactMap { condition in
-      checker.question(condition: condition).map { (condition, $0) }
-    }
+    let questions = checker.questions(conditions)
     var counter = RowCounter(survey.reader, prepare: RowView.prepare)
     for case (_, .rows(let rows)) in questions { counter.ask(rows) }
     try counter.run()

@@ -127,7 +127,7 @@ struct CompiledProgram {
         operation, kind: .numbered, affinity: affinity, source: column, key: column, table: table,
         list: map.map { ($0.source, $0.destination) })
     case .ownerKey, .place: return try listed(operation, affinity: affinity)
-    case .addExternalTag, .then:
+    case .addExternalTag, .paired, .then:
       return asExpression(operation, affinity: affinity)
     }
   }

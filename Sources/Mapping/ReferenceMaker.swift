@@ -1,0 +1,68 @@
+import Expressions
+import ObjectModel
+
+extension ReferenceFates {
+  /// A mapping that makes objects.
+  struct Maker: Sendable {
+    /// Its place among all mappings of the step, and its mapping model.
+    var place: Int
+    var model: Int
+    var name: String
+    var destination: String?
+    var isFiltered: Bool
+    var hasPolicy: Bool
+    /// What continues each source relationship.
+    var reads: [String: [Read]] = [:]
+    /// Destination relationships whose other expressions read a source relationship, by its name.
+    var computed: [String: Set<String>] = [:]
+  }
+
+  /// A destination relationship that continues a source relationship.
+  struct Read: Hashable, Sendable {
+    var property: String
+    /// The mapping whose objects it takes; nil takes those of any.
+    var through: String?
+    /// The destination entities that it can hold.
+    var holds: Set<String>
+  }
+}
+
+extension ReferenceFates.Maker {
+  /// Notes what the relationship mappings read.
+  mutating func note(
+    _ mapping: EntityMapping, source: ManagedObjectModel, destination model: ManagedObjectModel
+  ) {
+    let new = mapping.destinationEntityName.flatMap { model.entity(name: $0) }
+    let made = new.map { model.allRelationships(of: $0) } ?? []
+    for property in mapping.relationshipMappings {
+      switch property.origin {
+      case .relationship(let name, let through):
+        guard let relationship = made.first(where: { $0.name == property.name }) else { continue }
+        let holds = Set(model.family(of: relationship.destinationEntityName).map(\.name))
+        reads[name, default: []].append(
+          .init(property: property.name, through: through, holds: holds))
+      case .computed:
+        let read = PropertiesRead(mapping: mapping, source: source) { $0.name == property.name }
+        let old = mapping.sourceEntityName.flatMap { source.entity(name: $0) }
+        for relationship in old.map({ source.allRelationships(of: $0) }) ?? []
+        where read.contains(relationship.name, of: mapping.sourceEntityName ?? "") {
+          computed[relationship.name, default: []].insert(property.name)
+        }
+      case .standard, .constant, .attribute: continue
+      }
+    }
+  }
+
+  /// The destination relationships that are made of a source relationship.
+  func properties(reading relationship: String) -> Set<String> {
+    Set((reads[relationship] ?? []).map(\.property)).union(computed[relationship] ?? [])
+  }
+
+  /// Whether a relationship goes on to what another mapping makes.
+  func continues(_ relationship: String, to other: Self) -> Bool {
+    (reads[relationship] ?? []).contains { read in
+      (read.through == nil || read.through == other.name)
+        && other.destination.map { read.holds.contains($0) } ?? false
+    }
+  }
+}
