@@ -418,8 +418,9 @@ package struct ReferenceFates: Sendable {
     }
     if own.isEmpty { return others(name).isEmpty }
     let isDivided = (makers[entity] ?? []).contains(where: \.isFiltered)
-    // An object that no mapping takes goes for that reason.
-    return isDivided && !owner.takers.isEmpty
+    // An object that no mapping takes goes for that reason, where only its inverse-less references
+    // tell of it.
+    return isDivided && !(place.form == .owner && owner.takers.isEmpty)
       && !own.contains { owner.takers.contains($0.place) }
       && (place.relationship.isOrdered || others(name).count < all.count)
   }
