@@ -38,13 +38,13 @@ let package = Package(
     // depends only on targets declared before it.
 
     // MARK: Values: what a migration is about; no files, no processes, no clock
-    .module("Expressions"),
     .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
     .module("Digests", ["CSodium"]),
+    .module("Expressions", ["Digests"]),
     .module("ObjectModel", ["Digests", "Expressions"]),
     .module("Schema", ["Expressions", "ObjectModel"]),
     .module("Mapping", ["Expressions", "ObjectModel"]),
-    .module("RowPrograms", ["Mapping", "ObjectModel", "Schema"]),
+    .module("RowPrograms", ["Expressions", "Mapping", "ObjectModel", "Schema"]),
     .module(
       "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", .systemPackage]),
 
@@ -242,7 +242,7 @@ let package = Package(
       of: "RowPrograms",
       ["Mapping", "ObjectModel", "Schema", "TestSupport", "Expressions", .grdb]),
     .tests(of: "Schema", ["ObjectModel", "TestSupport", "Expressions"]),
-    .tests(of: "Expressions"),
+    .tests(of: "Expressions", ["TestSupport"]),
     .tests(
       of: "ObjectMigration",
       [

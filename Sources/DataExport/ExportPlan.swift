@@ -217,9 +217,7 @@ struct PlannedColumn {
     let holdsBytes = type == .binary || type == .transformable
     let conversion: ExportScan.Source.Conversion =
       holdsBytes
-      ? .bytes(
-        column: column, isExternal: attribute.storesBinaryDataExternally,
-        isTransformable: type == .transformable)
+      ? .bytes(column: column, isExternal: attribute.storesBinaryDataExternally)
       : .init(label: type)
     let index =
       holdsBytes

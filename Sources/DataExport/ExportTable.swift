@@ -70,7 +70,7 @@ struct ExportScan: Sendable {
       case entityName
       /// Bytes in the row, or in a file if `isExternal`; the next column has their count where they
       /// are too long for the query to return.
-      case bytes(column: String, isExternal: Bool, isTransformable: Bool)
+      case bytes(column: String, isExternal: Bool)
     }
 
     /// The place among the columns of the query.

@@ -111,7 +111,7 @@ extension PlannedColumn {
         ExportColumn(name: name, kind: .attribute(.binary)),
         .init(
           index: builder.place(ofBytes: column.name),
-          conversion: .bytes(column: column.name, isExternal: true, isTransformable: true),
+          conversion: .bytes(column: column.name, isExternal: true),
           folder: "\(table).\(name)"))
       return
     }

@@ -162,7 +162,7 @@ final class ValueWriter {
   private func putBytes(
     _ source: ExportScan.Source, of row: OpaquePointer, key: Int64, to sink: some RowSink
   ) throws -> Bool {
-    guard case .bytes(let column, let isExternal, _) = source.conversion else { return false }
+    guard case .bytes(let column, let isExternal) = source.conversion else { return false }
     let place = Int32(source.index)
     if sqlite3_column_type(row, place + 1) != SQLITE_NULL {
       return try putLong(column, key: key, isExternal: isExternal, source: source, to: sink)

@@ -61,7 +61,7 @@ extension AttributeValue {
       && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy { $0.isASCII && $0.isNumber } }
   }
 
-  private static func bytes(ofHexadecimal text: String) -> [UInt8]? {
+  static func bytes(ofHexadecimal text: String) -> [UInt8]? {
     let digits = text.compactMap(\.hexDigitValue)
     guard digits.count == text.count, digits.count.isMultiple(of: 2) else { return nil }
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }

@@ -2,7 +2,7 @@ import Foundation
 
 extension ExpressionEvaluator {
   func call(_ name: String, arguments: [ObjectValue]) throws -> ObjectValue {
-    guard let function = BuiltInFunction(written: name) else {
+    guard let function = BuiltInFunction(written: name, argumentCount: arguments.count) else {
       throw EvaluationError(.unknownFunction(name))
     }
     guard arguments.count == function.argumentCount else {
@@ -10,6 +10,8 @@ extension ExpressionEvaluator {
         .argumentCount(of: name, expected: function.argumentCount, actual: arguments.count))
     }
     switch arguments.count {
+    case 0 where function == .identifier:
+      return .scalar(try Self.identifier(of: scope.variables["source"] ?? scope.object))
     case 0: return .scalar(.date(scope.now))
     case 1 where function.takesCollection:
       return try Self.ofCollection(
@@ -84,6 +86,7 @@ extension ExpressionEvaluator {
     case .canonical: return .string(value: canonical(try text(value: argument, of: name)))
     case .length: return .integer(value: Int64(try text(value: argument, of: name).utf16.count))
     case .onesComplement: return .integer(value: ~(try whole(argument, of: name)))
+    case .identifierOf: return .scalar(try identifier(of: argument))
     default: break
     }
     let number = try number(value: argument, of: name)
@@ -129,6 +132,14 @@ extension ExpressionEvaluator {
     switch function {
     case .cast: return .scalar(try Casting.cast(first, to: try text(value: second, of: name)))
     case .element: return try element(of: first, at: second)
+    case .dateOfText:
+      let format = try DateFormat(try text(value: second, of: name))
+      return .scalar(.date(try format.seconds(of: try text(value: first, of: name))))
+    case .dataOfText:
+      return .scalar(
+        .data(
+          try DataEncoding.bytes(
+            of: try text(value: first, of: name), encoding: try text(value: second, of: name))))
     case .bitwiseAnd: return .integer(value: try whole(first, of: name) & whole(second, of: name))
     case .bitwiseOr: return .integer(value: try whole(first, of: name) | whole(second, of: name))
     case .bitwiseXor: return .integer(value: try whole(first, of: name) ^ whole(second, of: name))

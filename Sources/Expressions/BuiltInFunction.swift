@@ -75,11 +75,36 @@ package enum BuiltInFunction: String, CaseIterable, Hashable, Sendable {
   /// `collection[index]`
   case element = "objectFrom:withIndex:"
 
-  /// The function that a text means by that name: `sum(…)` is short for `sum:(…)`.
-  package init?(written name: String) {
-    guard let found = Self(rawValue: name) ?? Self(rawValue: name + ":") else { return nil }
+  // Godwit's own, which Core Data does not have:
+  /// A UUID that is the same in every run, of the source object.
+  case identifier = "uuid"
+  /// A UUID that is the same in every run, of an object, a URI or a text.
+  case identifierOf = "uuid:"
+  /// The date that a text says, in a format.
+  case dateOfText = "date:format:"
+  /// The bytes that a text says, in an encoding.
+  case dataOfText = "data:encoding:"
+
+  /// The function that a text means by that name: `sum(…)` is short for `sum:(…)`, and `date(a, b)`
+  /// for `date:format:(a, b)`.
+  package init?(written name: String, argumentCount: Int? = nil) {
+    if argumentCount != 0, name == Self.identifier.rawValue {
+      self = .identifierOf
+      return
+    }
+    let short = Self.ownFunctions.first {
+      $0.rawValue.hasPrefix("\(name):") && $0.argumentCount == argumentCount
+    }
+    guard let found = Self(rawValue: name) ?? Self(rawValue: name + ":") ?? short else {
+      return nil
+    }
     self = found
   }
+
+  private static let ownFunctions: [Self] = [.identifierOf, .dateOfText, .dataOfText]
+
+  /// Whether it gives the same for every object, where its arguments do.
+  package var isSteady: Bool { self != .identifier && self != .now }
 
   /// How many arguments it takes: the colons of its selector.
   package var argumentCount: Int { rawValue.count { $0 == ":" } }

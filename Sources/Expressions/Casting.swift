@@ -8,7 +8,7 @@ enum Casting {
     }
     if scalar == .null { return .null }
     guard let result = cast(scalar, to: className) else {
-      throw EvaluationError(.cannotCast(scalar.kindName, to: className))
+      throw EvaluationError(.cannotCast(scalar.shown, to: className))
     }
     return result
   }
@@ -26,6 +26,22 @@ enum Casting {
     case "NSData":
       if case .data = value { value } else { AttributeValue(value: value, castTo: className) }
     default: nil
+    }
+  }
+
+  /// Whether some value of the kind of an example has a form of a class.
+  static func exists(_ example: AttributeValue, as className: String) -> Bool {
+    switch (example, className) {
+    case (.null, _), (.string, "NSString"), (.string, "NSNumber"), (.string, "NSDecimalNumber"),
+      (.string, "NSUUID"), (.string, "NSURL"), (.string, "NSData"):
+      true
+    case (.boolean, _), (.integer, _), (.real, _), (.decimal, _):
+      ["NSString", "NSNumber", "NSDecimalNumber", "NSDate"].contains(className)
+    case (.date, _): ["NSString", "NSNumber", "NSDate"].contains(className)
+    case (.uuid, _): ["NSString", "NSUUID"].contains(className)
+    case (.uri, _): ["NSString", "NSURL"].contains(className)
+    case (.data, _): className == "NSData"
+    default: false
     }
   }
 

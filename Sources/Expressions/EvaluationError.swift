@@ -34,6 +34,16 @@ package struct EvaluationError: Error, Hashable, Sendable, Codable {
     case indexOutOfRange(Int64, count: Int)
     /// A value of that kind has no form of that class.
     case cannotCast(String, to: String)
+    /// A text is no date of that format.
+    case unreadableDate(String, format: String)
+    /// A format of dates has that part, which is not known, or cannot be read without ambiguity.
+    case badDateFormat(String, part: String)
+    /// A text is no data in that encoding.
+    case unreadableData(String, encoding: String)
+    /// Texts cannot be turned into data in an encoding of that name.
+    case unknownEncoding(String)
+    /// A UUID is to be derived where there is no object.
+    case noObject(of: String)
     /// A predicate whose text was never understood.
     case notUnderstood(String)
     /// The expression is nested more deeply than evaluation goes.
@@ -85,6 +95,11 @@ extension EvaluationError.Problem: CustomStringConvertible {
     case .nilInUnion(let name): "\(name) met a nil value"
     case .indexOutOfRange(let index, let count): "there is no member \(index) of \(count)"
     case .cannotCast(let kind, let type): "\(kind) cannot be cast to \(type)"
+    case .unreadableDate(let text, let format): "\(text) is no date of the form \(format)"
+    case .badDateFormat(let format, let part): "\(part) in \(format) is no part of a date's format"
+    case .unreadableData(let text, let encoding): "\(text) is no \(encoding)"
+    case .unknownEncoding(let name): "no encoding is called \(name): name utf8, base64 or hex"
+    case .noObject(let function): "\(function) has no object here"
     case .notUnderstood(let text): "not understood: \(text)"
     case .tooDeep: "an expression that is nested too deeply"
     case .unknownEntityMapping(let name): "no entity mapping is called \(name)"

@@ -206,7 +206,9 @@ extension FormatParser {
     }
     guard take(symbol: "(") else { throw failure(expected: "“(” after \(name)") }
     let arguments = try arguments(until: ")")
-    guard let function = BuiltInFunction(written: name) else {
+    guard
+      let function = BuiltInFunction(written: name, argumentCount: arguments.count)
+    else {
       try refuseUnknown(name, column: column)
       return .builtIn(name: name, arguments)
     }

@@ -55,7 +55,7 @@ enum ScalarMessages {
     throw EvaluationError(.unknownSelector(selector, of: value.kindName))
   }
 
-  private static func property(key: String, of value: AttributeValue) -> AttributeValue? {
+  static func property(key: String, of value: AttributeValue) -> AttributeValue? {
     if key == "description", let text = Casting.text(value: value) { return .string(text) }
     return switch value {
     case .string(let text): property(key: key, ofText: text)
@@ -129,6 +129,18 @@ enum ScalarMessages {
       if case .integer(let whole) = number { return .integer(whole) }
       return Int64(exactly: number.double.rounded(.towardZero)).map { .integer($0) }
     default: return nil
+    }
+  }
+
+  /// Whether values of a kind answer a selector; the value is an example of them.
+  static func answers(_ selector: String, as value: AttributeValue) -> Bool {
+    let count = selector.utf8.count { $0 == UInt8(ascii: ":") }
+    if count == 0 { return property(key: selector, of: value) != nil }
+    return switch value {
+    case .string:
+      answer(selector, text: "", arguments: [String](repeating: "", count: count)) != nil
+    case .date: ["dateByAddingTimeInterval:", "timeIntervalSinceDate:"].contains(selector)
+    default: false
     }
   }
 

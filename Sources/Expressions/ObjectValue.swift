@@ -81,9 +81,16 @@ package protocol EvaluatedObject: AnyObject {
   func value(forKey key: String) throws -> ObjectValue
   /// Answers `FUNCTION(object, "selector", …)`.
   func perform(_ selector: String, arguments: [ObjectValue]) throws -> ObjectValue
+  /// The URI of the object, whatever properties it has; nil where it is no object of a store.
+  ///
+  /// - Throws: `EvaluationError` where the object was not saved yet.
+  func uniformIdentifier() throws -> String?
 }
 
 extension EvaluatedObject {
+  /// Has no URI: for what is no object of a store.
+  package func uniformIdentifier() throws -> String? { nil }
+
   /// Answers nothing: for objects without selectors of their own.
   ///
   /// - Throws: `EvaluationError` for every selector.
@@ -118,6 +125,28 @@ extension AttributeValue {
     case .uuid: "a UUID"
     case .uri: "a URI"
     }
+  }
+
+  /// The value itself with its kind, for messages; long texts are cut.
+  package var shown: String {
+    switch self {
+    case .null: "nil"
+    case .boolean(let flag): "the Boolean \(flag ? "TRUE" : "FALSE")"
+    case .integer(let number): "the number \(number)"
+    case .real(let number): "the number \(number)"
+    case .decimal(let digits): "the number \(digits)"
+    case .string(let text): "the text \(Self.cut(text))"
+    case .date: "the date \(Casting.text(value: self) ?? formatText)"
+    case .data(let bytes): "data of \(bytes.count) byte\(bytes.count == 1 ? "" : "s")"
+    case .uuid(let bytes): "the UUID \(Self.uuidText(bytes: bytes))"
+    case .uri(let text): "the URI \(Self.cut(text))"
+    }
+  }
+
+  private static func cut(_ text: String) -> String {
+    let most = 100
+    let start = text.prefix(most)
+    return "\"\(start)\"\(start.endIndex < text.endIndex ? "…" : "")"
   }
 }
 

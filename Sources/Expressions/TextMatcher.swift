@@ -95,8 +95,11 @@ struct TextMatcher {
 /// Compiled regular expressions, by their text.
 package final class PatternCache {
   private var compiled: [String: NSRegularExpression] = [:]
-  /// ICU reports after a number of steps of its own; a harmless match reports a few times at most.
-  private static let maximumReports = 2_000
+  // ICU reports after 10,000 steps, those of empty repetitions among them. A text of some words
+  // takes less; a pattern that goes through a text once for each of its characters, a few for each
+  // thousand of them.
+  private static let reportsAllowed = 40
+  private static let charactersForReport = 100
   private static let maximumPatterns = 500
 
   /// Makes an empty cache.
@@ -105,16 +108,20 @@ package final class PatternCache {
   /// Whether the pattern matches the whole text.
   func matches(_ text: String, pattern: String, caseInsensitive: Bool) throws -> Bool {
     let expression = try expression(pattern: pattern, caseInsensitive: caseInsensitive)
-    var (found, reports) = (false, 0)
+    let length = text.utf16.count
+    let allowed = Self.reportsAllowed + length / Self.charactersForReport
+    var (found, reports, wasGivenUp) = (false, 0, false)
     expression.enumerateMatches(
-      in: text, options: [.reportProgress, .anchored],
-      range: NSRange(location: 0, length: text.utf16.count)
-    ) { match, _, stop in
-      reports += match == nil ? 1 : 0
+      in: text, options: [.reportProgress, .reportCompletion, .anchored],
+      range: NSRange(location: 0, length: length)
+    ) { match, flags, stop in
       found = found || match != nil
-      if found || reports > Self.maximumReports { stop.pointee = true }
+      // Nested repetitions end where the memory for their alternatives does.
+      wasGivenUp = wasGivenUp || flags.contains(.internalError)
+      reports += flags.contains(.progress) ? 1 : 0
+      if found || reports > allowed { stop.pointee = true }
     }
-    if !found, reports > Self.maximumReports { throw EvaluationError(.patternTooSlow(pattern)) }
+    if !found, wasGivenUp || reports > allowed { throw EvaluationError(.patternTooSlow(pattern)) }
     return found
   }
 

@@ -156,9 +156,10 @@ extension ModelInspection.Version.Entity {
       isAbstract ? "abstract" : nil, className.map { "class \($0)" },
       renamingIdentifier.map { "renaming identifier \($0)" },
     ].compactMap(\.self)
-    let width = (attributes.map(\.name) + relationships.map(\.name)).map(\.count).max() ?? 0
+    let names = attributes.map(\.name) + relationships.map(\.name) + fetchedProperties
+    let width = min(40, names.map(\.count).max() ?? 0)
     func line(_ name: String, _ words: [String?]) -> String {
-      let gap = String(repeating: " ", count: min(40, width) - min(40, name.count))
+      let gap = String(repeating: " ", count: max(0, width - name.count))
       return "\(name)\(gap)  \(words.compactMap(\.self).joined(separator: ", "))"
     }
     return (own.isEmpty ? [] : ["(\(own.joined(separator: ", ")))"])

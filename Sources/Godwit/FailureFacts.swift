@@ -61,6 +61,7 @@ struct FailureFacts {
     case .mappingMismatch(let path, let mismatches):
       (kind, file) = (.mappingModelUnusable, path)
       reasons = mismatches.map { .init(mapping: $0.sentence, entity: $0.entity) }
+    case .mappingElsewhere(let path, _, _): (kind, file) = (.mappingModelUnusable, path)
     case .mappingProblems(let files, let problems):
       (kind, file) = (.mappingModelUnusable, files.first)
       reasons = problems.map { .init(mapping: $0.sentence, property: $0.property) }
@@ -85,6 +86,7 @@ struct FailureFacts {
       (kind, file) = (.diskFull, shortages.first?.path)
       reasons = shortages.map { .init($0) }
     case .manifestForeign(let path), .manifestUnreadable(let path): file = path
+    case .settingUnreadable, .settingUnknown: break
     case .joinTableUnknown, .versionOrderUnknown, .versionNameUnknown, .consentUnknown,
       .accountsDiffer, .workOrderFailed, .workerNotStarted, .verificationFailed, .resultDamaged,
       .interrupted:
@@ -195,7 +197,7 @@ extension MigrationFailure.Reason.Cause {
   fileprivate init(_ demand: Condition.Demand) {
     self =
       switch demand {
-      case .noObjects: .mandatoryWithoutDefault
+      case .noObjects, .noObjectsLeftNil: .mandatoryWithoutDefault
       case .noObjectsForDefault(let form): .defaultNotStorable(form)
       case .noObjectsOfAbstract: .entityBecameAbstract
       case .noMissingValues: .valuesMissing

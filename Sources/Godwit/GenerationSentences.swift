@@ -1,4 +1,7 @@
+import ObjectModel
+import StoreFormat
 package import StoreGenerator
+import SystemCalls
 
 extension MigrationFailure {
   /// Describes a failure of the generator.
@@ -17,6 +20,14 @@ extension MigrationFailure {
     case .configurationUnknown(let name):
       self.init(
         .notFound, "the model has no configuration \(name): check its spelling.")
+    case .noEntity:
+      self.init(.impossible, "the model has no entities: there is nothing to make.")
+    case .unread(let entity, let property, let part):
+      let place = [entity, property].compactMap(\.self).joined(separator: ".")
+      self.init(
+        .impossible,
+        "the model cannot be used\(place.isEmpty ? "" : " at \(place)"): the \(part.words) cannot be "
+          + "read.")
     case .noConcreteEntity:
       self.init(
         .impossible, "all entities of the model are abstract: there is nothing to make."
@@ -33,6 +44,10 @@ extension MigrationFailure {
     case .nameTooLong(let most): self.init(longName: file, most: most)
     case .folderMissing:
       self.init(.notFound, "the folder of \(file) is not there: make it first.")
+    case .writeFailed
+    where error.cause.map { StoreError.disposition(of: $0).contains(.deviceFailed) } == true:
+      self.init(
+        .cannotWrite, "\(file) cannot be written: its disk reports a fault; check the disk.")
     case .writeFailed:
       let cause = error.cause.map { " (\($0))" } ?? ""
       self.init(

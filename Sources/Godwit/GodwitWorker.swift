@@ -78,16 +78,12 @@ public enum GodwitWorker {
     }
   }
 
-  /// Describes a failure for the coordinator; a lack of system resources may pass until another
-  /// attempt.
+  /// Describes a failure for the coordinator.
   private static func failure(error: any Error) -> WorkerFailure {
     let failure = MigrationFailure(error)
-    // A row stays as long as it is.
-    var isPassing = failure.exitStatus == .system
-    if let error = error as? StoreError, case .rowTooLong = error.problem { isPassing = false }
     return WorkerFailure(
       exitStatus: failure.exitStatus.rawValue, sentences: failure.sentences,
-      coreDataCode: failure.coreDataCode, isPassing: isPassing)
+      coreDataCode: failure.coreDataCode, disposition: StoreError.disposition(of: error))
   }
 }
 

@@ -9,15 +9,22 @@ extension MigrationFailure {
     let refused = Set(refusal.refused)
     let what =
       refusal.isForbidden
-      ? "\(store) would lose data, which --fail-on-loss forbids:"
-      : "\(store) would lose data, and nothing says that it may:"
-    var sentences = [what]
+      ? "would lose data, which --fail-on-loss forbids:"
+      : "would lose data, and nothing says that it may:"
+    var sentences: [String] = []
+    if refusal.directRefusals.isEmpty {
+      sentences.append("\(store) \(what)")
+    } else {
+      sentences.append("\(store) cannot be migrated in one step:")
+      sentences += refusal.directRefusals.map { "  \($0.sentence)" }
+      sentences.append("The way over other versions \(what)")
+    }
     sentences += refusal.losses.map { loss in
       refused.contains(loss) ? loss.sentence : "\(loss.sentence) (This is allowed.)"
     }
-    if !refusal.directRefusals.isEmpty {
-      sentences.append("The way goes over other versions, because one step is not possible:")
-      sentences += refusal.directRefusals.map { "  \($0.sentence)" }
+    if !refusal.mappings.isEmpty {
+      sentences.append(
+        "The way goes by \(ListText(refusal.mappings)); --infer-only leaves mapping models out.")
     }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "--allow-loss \($0)" }.joined(separator: " ")
@@ -99,6 +106,8 @@ extension Loss {
     case .policy: "dropped, of which a policy makes nothing"
     case .unmappedEntity: "dropped, which no mapping takes although the model has the entity"
     case .missingReference: "dropped, which would lack a mandatory reference"
+    case .outsideConfiguration:
+      "dropped, since the configuration leaves out the entity, which the model has"
     default: "dropped with the entity\(more)"
     }
   }
@@ -194,6 +203,7 @@ extension LossCause {
     case .filter: "taken by no filter"
     case .policy: "dropped by a policy"
     case .unmappedEntity: "taken by no mapping"
+    case .outsideConfiguration: "outside the configuration"
     case .duplicate: "removed as duplicates"
     case .missingReference: "without a mandatory reference"
     default: "dropped with the entity"

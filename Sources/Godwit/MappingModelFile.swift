@@ -30,16 +30,21 @@ public struct MappingModelFile: Sendable {
   public var entityMappings: [EntityMapping] { mapping.entityMappings.map { EntityMapping($0) } }
   /// What could not be inferred and why; empty unless the mapping model was inferred.
   public let refusals: [MigrationFailure.Reason]
+  /// The mandatory attributes that get no value, one sentence each; empty unless the mapping model
+  /// was inferred.
+  public let openValues: [String]
 
   let mapping: MappingModel
   private let file: MappingFile?
+  private let versions: MappingFile.Versions?
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be read.
   public init(contentsOf path: FilePath) throws {
     let file = try MigrationFailure.catching { try MappingFile.read(path) }
-    (self.path, self.file, mapping, refusals) = (path, file, file.mapping, [])
+    (self.path, self.file, mapping, refusals, openValues) = (path, file, file.mapping, [], [])
+    versions = file.versions
   }
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
@@ -54,16 +59,16 @@ public struct MappingModelFile: Sendable {
   ///
   /// - Throws: `MigrationFailure`, if a model cannot be read.
   public init(inferredFrom source: FilePath, to destination: FilePath) throws {
-    let (inference, mapping) = try MigrationFailure.catching {
+    self = try MigrationFailure.catching {
       let source = try TargetModel.model(at: source)
       let destination = try TargetModel.model(at: destination)
       let inference = MappingInference(from: source, to: destination)
-      return (
-        inference,
-        MappingModel.inferred(inference, source: source, destination: destination)
-      )
+      let mapping = MappingModel.inferred(inference, source: source, destination: destination)
+      let check = MappingCheck(models: [mapping], source: source, destination: destination)
+      return Self(
+        mapping, versions: MappingFile.Versions(from: source, to: destination),
+        refusals: inference.refusals.map { .init($0) }, openValues: check.openSentences)
     }
-    self.init(mapping, refusals: inference.refusals.map { .init($0) })
   }
 
   /// Infers a mapping model between the current versions of two models, as a start for one of your
@@ -74,9 +79,16 @@ public struct MappingModelFile: Sendable {
     try self.init(inferredFrom: FilePath(source), to: FilePath(destination))
   }
 
-  private init(_ mapping: MappingModel, refusals: [MigrationFailure.Reason] = []) {
+  private init(
+    _ mapping: MappingModel, versions: MappingFile.Versions?,
+    refusals: [MigrationFailure.Reason] = [], openValues: [String] = []
+  ) {
     (path, file, self.mapping, self.refusals) = (nil, nil, mapping, refusals)
+    (self.versions, self.openValues) = (versions, openValues)
   }
+
+  /// The parts of the file that the mapping model does not show, one sentence each.
+  public var notes: [String] { (file?.notes ?? []).map(\.sentence) }
 
   /// Whether the file contains the model of this side.
   public func embedsModel(_ side: Side) -> Bool { own(side) != nil }
@@ -98,7 +110,7 @@ public struct MappingModelFile: Sendable {
   ///
   /// - Throws: `MigrationFailure`, if a value in it has no text.
   public func text() throws -> String {
-    try MigrationFailure.catching { try MappingText.text(mapping: mapping) }
+    try MigrationFailure.catching { try MappingText.text(mapping: mapping, versions: versions) }
   }
 
   /// Writes the mapping model as JSON to a new file or over an earlier one.
@@ -161,7 +173,7 @@ public struct MappingModelFile: Sendable {
         throw MigrationFailure(unsplittable: path, links: split.links)
       }
       return Parts(
-        files: split.pieces.map { MappingModelFile($0) },
+        files: split.pieces.map { MappingModelFile($0, versions: versions) },
         links: split.links.map { ($0.mapping, $0.sentence) })
     }
   }
@@ -201,14 +213,31 @@ public struct MappingModelFile: Sendable {
   ) throws -> SetReport {
     try MigrationFailure.catching {
       guard let first = files.first else { return SetReport(leftOut: [], storedKeyLinks: []) }
+      let source = try first.model(side: .source, at: source)
+      let destination = try first.model(side: .destination, at: destination)
+      try requireSound(files, source: source, destination: destination)
       let set = MappingSet(
         pieces: files.map { .init(name: $0.path.map { "\($0)" } ?? "", mapping: $0.mapping) },
-        source: try first.model(side: .source, at: source),
-        destination: try first.model(side: .destination, at: destination))
+        source: source, destination: destination)
       guard set.problems.isEmpty else { throw MigrationFailure(contradictions: set.problems) }
       return SetReport(
         leftOut: set.leftOut.map(\.sentence),
         storedKeyLinks: set.storedKeyLinks.map(\.sentence))
+    }
+  }
+
+  /// Checks the names and the values of mapping models, as every migration by them does first.
+  private static func requireSound(
+    _ files: [MappingModelFile], source: ManagedObjectModel, destination: ManagedObjectModel
+  ) throws {
+    let check = MappingCheck(
+      models: files.map {
+        $0.mapping.expandingComposites(from: source, to: destination)
+          .completingCopies(from: source, to: destination)
+      }, source: source, destination: destination)
+    let sentences = check.problems.map(\.sentence) + check.openSentences
+    guard sentences.isEmpty else {
+      throw MigrationFailure(path: files.count == 1 ? files[0].path : nil, problems: sentences)
     }
   }
 

@@ -59,6 +59,21 @@ extension MigrationFailure {
   }
 }
 
+extension MappingNote {
+  /// The part and its effect, as a sentence.
+  var sentence: String {
+    let place = [mapping, property].compactMap(\.self).joined(separator: ".")
+    let text =
+      switch kind {
+      case .namesNoEntity: "the entity mapping names no entity and is skipped"
+      case .unknownField: "the field \(field ?? "") is not known and is skipped"
+      case .makesNoObjects:
+        "the mapping gives attributes values, but has no source: it makes no objects"
+      }
+    return place.isEmpty ? "\(text)." : "\(place): \(text)."
+  }
+}
+
 extension MappingProblem {
   /// What a mapping refers to and does not exist, as a sentence.
   package var sentence: String {
@@ -79,6 +94,53 @@ extension MappingProblem {
       "its predicate cannot be read: \(error.problem), at column \(error.column) of: "
         + "\(error.text)."
     case .valueless(let error): "its expression has no value: \(error)."
+    case .pathFromNothing(let path):
+      "it reads \(path) of no object, which is nil: write \"\(path)\" in quotation marks for a "
+        + "text, or $source.\(path) for a property of the source object."
+    case .valuePropertyMissing(let value, let key):
+      "it reads \(key), which \(value.kindName) does not have."
+    case .constantRefused(let value, let entity, let type, let unfit):
+      switch unfit {
+      case .kind:
+        "\(value.shown) is no value of \(attribute(of: entity)), which is \(type.phrase)."
+      case .range:
+        "\(value.shown) has no place in \(attribute(of: entity)), which is \(type.phrase)."
+      }
+    case .castRefused(.string, to: "NSDate"):
+      "no text can be cast to NSDate: say date(…, \"yyyy-MM-dd\") with the format of the texts."
+    case .castRefused(let value, let name): "\(value.kindName) cannot be cast to \(name)."
+    case .kindRefused(let value, let entity, let type):
+      "its expression yields \(value.kindName), which is no value of \(attribute(of: entity)), which "
+        + "is \(type.phrase): convert it (docs/expressions.md)."
+    case .notOneValue(let kind, let entity, let type):
+      "its expression yields \(kind), and \(attribute(of: entity)) has one value, which is "
+        + "\(type.phrase)."
+    case .constantForObjects(let value, let destination):
+      "\(value.shown) stands where objects of \(destination) belong."
+    }
+  }
+
+  private func attribute(of entity: String) -> String {
+    [entity, property].compactMap(\.self).joined(separator: ".")
+  }
+}
+
+extension AttributeType {
+  /// The name of the type with its article.
+  fileprivate var phrase: String {
+    switch self {
+    case .integer16, .integer32, .integer64, .undefined, .objectID: "an \(name)"
+    default: "a \(name)"
+    }
+  }
+}
+
+extension MappingCheck {
+  /// The mandatory attributes that get no value, one sentence each.
+  package var openSentences: [String] {
+    valuesLeftOut.map {
+      "\($0.mapping).\($0.attribute): \($0.entity).\($0.attribute) is mandatory and has no default, "
+        + "and the mapping gives it no value: fill in an expression."
     }
   }
 }
@@ -160,8 +222,35 @@ extension MappingSetProblem {
   }
 }
 
-// Failures of commands on files of mapping models.
+// Failures of commands on files of mapping models, and of expressions given by themselves.
 extension MigrationFailure {
+  init(setting text: String, _ problem: ValueSetting.Problem) {
+    switch problem {
+    case .form:
+      self.init(
+        .usage,
+        "--set \(text) is not understood: write Entity.property=EXPRESSION, such as "
+          + "'Item.id=uuid()'.")
+    case .expression(let format):
+      self.init(
+        .usage,
+        "--set \(text): \(format.problem), at column \(format.column) of: \(format.text)")
+    }
+  }
+
+  init(unknownSettings names: [String], target: ManagedObjectModel) {
+    let known = names.compactMap { name in
+      target.entity(name: String(name.prefix { $0 != "." }))
+    }.flatMap { entity in
+      target.allLeafAttributes(of: entity).map { "\(entity.name).\($0.name)" }
+    }.sorted()
+    let others = known.isEmpty ? target.entities.map(\.name).sorted() : known
+    self.init(
+      .usage,
+      "--set names \(ListText(names)), and no version on the way has such an attribute; there are "
+        + "\(ListText(others, most: 40)).")
+  }
+
   init(foreign path: FilePath) {
     self.init(
       .cannotCreate, kind: .fileExists,
@@ -187,6 +276,13 @@ extension MigrationFailure {
     self.init(
       .impossible, kind: .mappingModelUnusable,
       ["these are not one migration:"] + contradictions.map(\.sentence))
+  }
+
+  /// Describes what a mapping model names and does not exist, and values that cannot be.
+  init(path: FilePath?, problems: [String]) {
+    self.init(
+      .impossible, kind: .mappingModelUnusable,
+      ["\(Self.name(path: path)) cannot be carried out:"] + problems)
   }
 
   init(modelMissing side: MappingModelFile.Side, path: FilePath?) {

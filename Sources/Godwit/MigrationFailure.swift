@@ -124,7 +124,14 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
       self = failure
       return
     }
-    self = Self.sentences(of: error)
+    var described = Self.sentences(of: error)
+    if described.exitStatus != .cannotWrite,
+      StoreError.disposition(of: error).contains(.deviceFailed)
+    {
+      // Neither the store nor the request is the reason.
+      described = MigrationFailure(.cannotWrite, described.sentences)
+    }
+    self = described
     let facts = FailureFacts(error)
     kind = facts.kind ?? kind
     file = facts.file
@@ -162,16 +169,20 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
 
   init(_ error: SchemaError) {
     let code = CoreDataCode.inferredMappingModel
-    self.init(
-      .impossible,
-      error.places.map {
-        $0.type == .composite
-          ? "\($0.entity).\($0.property) is a composite attribute or an element of one, and is derived "
-            + "or named by a uniqueness constraint, of which no form in a store is known: leave it "
-            + "out there, and constrain a plain attribute. [\(code.rawValue)]"
-          : "\($0.entity).\($0.property) is of type \($0.type.name), whose columns are not known: "
-            + "Godwit does not guess."
-      })
+    let most = GroupedText(StoreSchema.mostColumns)
+    let unknown = error.places.map { place in
+      place.type == .composite
+        ? "\(place.entity).\(place.property) is a composite attribute or an element of one, and is "
+          + "derived or named by a uniqueness constraint, of which no form in a store is known: leave "
+          + "it out there, and constrain a plain attribute. [\(code.rawValue)]"
+        : "\(place.entity).\(place.property) is of type \(place.type.name), whose columns are not "
+          + "known: Godwit does not guess."
+    }
+    let wide = error.wide.map { table in
+      "\(table.entity) with its subentities needs a table of \(GroupedText(table.columns)) columns, "
+        + "and SQLite allows \(most): move attributes to another entity."
+    }
+    self.init(.impossible, unknown + wide)
   }
 }
 

@@ -30,6 +30,8 @@ extension StoreMigration {
       case policy
       /// The new model has the entity, and no mapping migrates its objects.
       case unmappedEntity
+      /// The new model has the entity, and the chosen configuration leaves it out.
+      case outsideConfiguration
       /// The new model has the property, and no mapping reads it.
       case unmappedProperty
       /// The new model has the ordered relationship, and mappings read its inverse alone.
@@ -137,6 +139,7 @@ extension StoreMigration.Loss.Cause {
       case .filter: .filter
       case .policy: .policy
       case .unmappedEntity: .unmappedEntity
+      case .outsideConfiguration: .outsideConfiguration
       case .unmappedProperty: .unmappedProperty
       case .order: .order
       case .elsewhere: .elsewhere

@@ -56,6 +56,14 @@ extension StoreMigration {
     public internal(set) var stepsNotSurveyed: Int
     /// Mapping models that were found and are not used.
     public let unusedMappings: [UnusedMapping]
+    /// The mapping models that would be used, those that are left out although they were expected
+    /// to be used, and parts of their files that they do not show, one sentence each.
+    public var mappingNotes: [String] { usedMappings + fileNotes }
+    private let usedMappings: [String]
+    /// Parts of the files of mapping models that these do not show, one sentence each.
+    package let fileNotes: [String]
+    /// Indexes of the model that a store of its version lacks, in words; nil where there are none.
+    public let indexNote: String?
     /// The losses of the first stage, as far as they are known before policies run.
     public internal(set) var losses: [Loss]
     /// Objects whose values only the migration computes, by mapping models or in later stages;
@@ -165,6 +173,13 @@ extension StoreMigration.Preparation {
     stepsNotSurveyed = preview.stages.dropFirst().reduce(0) { $0 + $1.steps.count }
     coreUnusedMappings = preview.route?.unusedMappings(.sentences) ?? []
     unusedMappings = coreUnusedMappings.map { StoreMigration.UnusedMapping($0) }
+    usedMappings =
+      coreSteps.compactMap { step in
+        step.mappings.isEmpty
+          ? nil : "goes\(VersionSpan(step.from, step.to)) by \(ListText(step.mappings))."
+      } + coreUnusedMappings.filter(\.isExpected).map { "does not use \($0.path): \($0.reason)." }
+    fileNotes = (preview.route?.notes ?? []).map(\.sentence)
+    indexNote = Self.indexNote(preview.prepared.missingIndexes)
     salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
@@ -202,6 +217,13 @@ extension StoreMigration.Preparation {
     return notes
   }
 
+  private static func indexNote(_ missing: [String]) -> String? {
+    guard !missing.isEmpty else { return nil }
+    let what = missing.count == 1 ? "the index" : "the indexes"
+    return "its version hashes are those of the model, but it lacks \(what) "
+      + "\(ListText(missing)): a hash modifier of the entity makes a version to migrate to."
+  }
+
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {
     do {
       try preview.requirePossible()
@@ -229,7 +251,8 @@ extension StoreMigration.WorkOrder {
 
 extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
-    case version, isNeeded, route, unusedMappings, plan, losses, salvage, defects, rows, bytes,
+    case version, isNeeded, route, unusedMappings, mappingNotes, plan, losses, salvage, defects,
+      rows, bytes,
       diskNeeded,
       secondsEstimated, callsPolicies, untried, notes
   }
@@ -241,6 +264,7 @@ extension StoreMigration.Preparation: Encodable {
     try container.encode(isNeeded, forKey: .isNeeded)
     try container.encode(coreSteps, forKey: .route)
     try container.encode(coreUnusedMappings, forKey: .unusedMappings)
+    if !mappingNotes.isEmpty { try container.encode(mappingNotes, forKey: .mappingNotes) }
     try container.encodeIfPresent(plan, forKey: .plan)
     try container.encode(losses, forKey: .losses)
     try container.encodeIfPresent(salvage, forKey: .salvage)

@@ -34,6 +34,7 @@ extension StoreMigration {
     request.controls.swapFile = swapFile
     request.keepsRecord = keepsRecord
     request.copiesIfCurrent = copiesIfCurrent
+    request.givesNewUUID = givesNewUUID
     request.namesVersions = namesVersions
     request.engine = engine.name
     request.isTrial = isTrial
@@ -55,6 +56,7 @@ extension MigrationRequest {
   mutating func take(_ routing: MigrationRouting) {
     mappings = routing.mappings
     mappingFolders = routing.mappingFolders
+    settings = routing.settings
     isProgressive = routing.isProgressive
     infersOnly = routing.infersOnly
     infers = routing.infers

@@ -1,5 +1,6 @@
 import Mapping
 import MigrationCoordinator
+import ObjectModel
 import Planning
 import Survey
 import SystemPackage
@@ -10,6 +11,8 @@ extension MigrationFailure {
     case .sourceModelMissing(let store, let searched, let unreadable):
       self.init(sourceModelOf: store, searched: searched, unreadable: unreadable)
     case .joinTableUnknown(let text): self.init(joinTable: text)
+    case .settingUnreadable(let text, let problem): self.init(setting: text, problem)
+    case .settingUnknown(let names, let model): self.init(unknownSettings: names, target: model)
     case .unsupported(let store, let features, let extras):
       self.init(
         .impossible,
@@ -19,16 +22,12 @@ extension MigrationFailure {
     case .stepImpossible(let store, let from, let to, let refusals):
       self.init(
         what:
-          "\(store) cannot be migrated from \(VersionText(from)) to \(VersionText(to)), one of the "
-          + "steps on its way,", refusals: refusals)
+          "\(store) cannot be migrated\(VersionSpan(from, to)), one of the steps on its way,",
+        refusals: refusals)
     case .routeMissing(let store, let gaps, let unknown, let infers):
       self.init(store: store, gaps: gaps, unknown: unknown, infers: infers)
     case .mappingsUnreadable(let files):
-      self.init(
-        mapping: "mapping models that may be meant for this migration cannot be read",
-        sentences: files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
-          "Mend them, move them away, or use no mapping models at all with --infer-only."
-        ])
+      self.init(unreadable: files)
     case .versionNameUnknown(let name, let available):
       self.init(
         .usage,
@@ -47,6 +46,8 @@ extension MigrationFailure {
     case .mappingMismatch(let path, let mismatches):
       self.init(
         mapping: "\(path) was not made for these versions", sentences: mismatches.map(\.sentence))
+    case .mappingElsewhere(let path, let from, let to):
+      self.init(mapping: path, madeFor: VersionSpan(from, to))
     case .mappingProblems(let files, let problems):
       self.init(
         .impossible,
@@ -77,8 +78,14 @@ extension MigrationFailure {
   /// Describes the reasons that rule out a migration or a step.
   fileprivate init(what: String, refusals: [Refusal]) {
     let count = refusals.count == 1 ? "one reason" : "\(refusals.count) reasons"
+    let start =
+      refusals.contains(where: \.reason.isLiftedByMapping)
+      ? [
+        "`godwit map --from OLD --to NEW --output FILE.json` writes a mapping model to start from."
+      ]
+      : []
     self.init(
-      .impossible, ["\(what) for \(count):"] + refusals.map(\.sentence),
+      .impossible, ["\(what) for \(count):"] + refusals.map(\.sentence) + start,
       code: refusals.first?.code.rawValue)
   }
 
@@ -89,6 +96,26 @@ extension MigrationFailure {
       code: CoreDataCode.migrationMissingMappingModel.rawValue)
   }
 
+  /// Describes mapping models that cannot be read.
+  fileprivate init(unreadable files: [UnreadableMapping]) {
+    self.init(
+      mapping: "mapping models that may be meant for this migration cannot be read",
+      sentences: files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
+        "Mend them, move them away, or use no mapping models at all with --infer-only."
+      ])
+  }
+
+  /// Describes a mapping model of other versions than those on the way.
+  fileprivate init(mapping path: FilePath, madeFor span: VersionSpan) {
+    let versions = "\(span)"
+    self.init(
+      mapping: "\(path) fits no step of this migration",
+      sentences: [
+        "It is for the migration\(versions.isEmpty ? " between other versions" : versions): "
+          + "leave it out, or name these versions with --to and --models."
+      ])
+  }
+
   /// Describes a missing route to the target.
   fileprivate init(
     store: FilePath, gaps: [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool
@@ -96,8 +123,7 @@ extension MigrationFailure {
     var sentences = ["\(store): no way leads from its version to the target's:"]
     for gap in gaps {
       sentences.append(
-        "from \(VersionText(gap.source)) to \(VersionText(gap.destination)) there is no mapping "
-          + "model, and \(infers ? "none can be inferred" : "--no-infer forbids to infer one") "
+        "\(VersionSpan(gap.source, gap.destination).words) there is no mapping model, and \(infers ? "none can be inferred" : "--no-infer forbids to infer one") "
           + "[\(CoreDataCode.migrationMissingMappingModel.rawValue)]\(infers ? ":" : ".")"
       )
       sentences += gap.refusals.map { "  \($0.sentence)" }
@@ -139,6 +165,31 @@ package struct VersionText: CustomStringConvertible {
   /// The names with equals signs between them.
   package var description: String {
     names.isEmpty ? "a version without a name" : names.joined(separator: " = ")
+  }
+}
+
+/// The versions at both ends of a migration, as a part of a sentence.
+package struct VersionSpan: CustomStringConvertible {
+  private let from, to: [String]
+
+  /// Takes the names of both versions; there may be none.
+  package init(_ from: [String], _ to: [String]) { (self.from, self.to) = (from, to) }
+
+  /// The versions with a space before them; nothing where neither has a name.
+  package var description: String {
+    switch (from.isEmpty, to.isEmpty) {
+    case (true, true): ""
+    case (true, false): " to \(VersionText(to))"
+    case (false, true): " from \(VersionText(from))"
+    case (false, false): " from \(VersionText(from)) to \(VersionText(to))"
+    }
+  }
+
+  /// The versions at the beginning of a sentence; "between the two versions" where neither has a
+  /// name.
+  var words: String {
+    let text = description
+    return text.isEmpty ? "between the two versions" : String(text.dropFirst())
   }
 }
 
@@ -244,6 +295,10 @@ extension Refusal {
       Explanation(
         "a relationship became an attribute",
         advice: "use a mapping model, or give one a new name")
+    case .destinationEntityChanged(let source, let destination) where source == destination:
+      Explanation(
+        "the entity \(destination), to which it leads, does not continue the one of that name before",
+        advice: "use a mapping model")
     case .destinationEntityChanged(let source, let destination):
       Explanation(
         "its destination changed from \(source) to \(destination)", advice: "use a mapping model")
@@ -268,7 +323,7 @@ extension Refusal {
     case .storedFormUnknown(let form):
       Explanation("\(form) has no known stored form", advice: "leave it out for now")
     case .condition(let demand, let count, let keys):
-      Self.explanation(of: demand, count: count, keys: keys)
+      explanation(of: demand, count: count, keys: keys)
     case .externalFiles(let fault, let count, let keys, let names):
       Self.explanation(
         of: fault, values: Self.objects(count: count, keys: keys), names: names, count: count)
@@ -285,6 +340,11 @@ extension Refusal {
     let list = keys.map { "\($0)" }.joined(separator: ", ")
     return "\(CountText(count, "object")) "
       + "(Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
+  }
+
+  /// The option that gives objects a value.
+  private func setting(_ property: String?) -> String {
+    "say --set \(entity).\(property ?? "ATTRIBUTE")=EXPRESSION"
   }
 
   private static func explanation(
@@ -307,27 +367,36 @@ extension Refusal {
     }
   }
 
-  private static func explanation(
+  private func explanation(
     of demand: Condition.Demand, count: Int64, keys: [Int64]
   ) -> Explanation {
+    let isElement = property.map { Attribute.isElement(name: $0) } ?? false
+    // An element has no default but that of its composite, which the app's code gives.
+    let remedy =
+      isElement
+      ? "use a mapping model, or make its composite attribute optional" : "give it a default value"
     let objects = "\(CountText(count, "object"))"
     let some = Self.objects(count: count, keys: keys)
     return switch demand {
     case .noObjects:
       Explanation(
         "mandatory, without a default, and new: \(objects) would lack it",
-        advice: "give it a default value or make it optional")
+        advice: "\(isElement ? remedy : "\(remedy) or make it optional"), or \(setting(property))")
+    case .noObjectsLeftNil:
+      Explanation(
+        "mandatory, without a default, and the mapping model gives \(objects) no value",
+        advice: "fill in an expression, or \(setting(property))")
     case .noObjectsForDefault(let form):
       Explanation(
         "new, and its default value (\(form)) cannot be put into \(objects)",
-        advice: "use a mapping model, or remove the default")
+        advice: "remove the default, or \(setting(property))")
     case .noObjectsOfAbstract:
       Explanation(
         "abstract now, and the store has \(some) of it", advice: "use a mapping model")
     case .noMissingValues:
       Explanation(
         "mandatory now, without a default, and missing in \(some)",
-        advice: "give it a default value or keep it optional")
+        advice: "\(isElement ? remedy : "\(remedy) or keep it optional"), or \(setting(property))")
     case .noMissingReferences:
       Explanation(
         "mandatory, and \(some) would have no object there",
@@ -344,7 +413,7 @@ extension Refusal {
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
           + "it has to be unique",
-        advice: "remove the default and make it optional, or compute values by a mapping model")
+        advice: "give each a value of its own: \(setting(properties.first)), such as uuid()")
     case .singleObject:
       Explanation(
         "to-one now, and \(some) would keep one of several objects",

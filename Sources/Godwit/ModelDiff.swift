@@ -182,6 +182,8 @@ extension Condition {
     let text =
       switch demand {
       case .noObjects: "it is mandatory, new and has no default, so there may be no \(sourceEntity)"
+      case .noObjectsLeftNil:
+        "it is mandatory and gets no value, so there may be no \(sourceEntity)"
       case .noObjectsForDefault(let form):
         "its default value (\(form)) cannot be put into rows, so there may be no \(sourceEntity)"
       case .noObjectsOfAbstract: "it is abstract now, so there may be no \(sourceEntity)"

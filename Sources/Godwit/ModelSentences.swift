@@ -103,7 +103,9 @@ extension ManagedObjectModel {
   package func unreadSentences(of file: String) -> [String] {
     unreadParts.map { entity, property, part in
       let place = [entity, property].compactMap(\.self).joined(separator: ".")
-      return "\(file)\(place.isEmpty ? "" : " at \(place)"): the \(part.words) cannot be read."
+      let fate =
+        part.part == .leftoverDefault ? "is left behind and means nothing" : "cannot be read"
+      return "\(file)\(place.isEmpty ? "" : " at \(place)"): the \(part.words) \(fate)."
     }
   }
 }

@@ -3,6 +3,7 @@ import MigrationStatus
 import ModelFiles
 import ObjectModel
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// The version that a new store should have.
@@ -31,9 +32,9 @@ struct NewVersion {
     hashes = metadata.versionHashes
     if hashes == before { return }
     // An unreadable cache is a difference, if the model is found elsewhere.
-    let cached = try? reader.cachedModel()
+    let cached: ManagedObjectModel? = try ifReadable { try reader.cachedModel() } ?? nil
     let own = cached.flatMap { try? $0.versionHashes() }
-    let found = Self.find(hashes, in: places, like: cached, stated: stated)
+    let found = try Self.find(hashes, in: places, like: cached, stated: stated)
     // A file has more of the model than a cache, but may be another version with equal hashes.
     let tells =
       found.map { Set($0.model.versionIdentifiers) } == Set(metadata.versionIdentifiers)
@@ -53,9 +54,9 @@ struct NewVersion {
   private static func find(
     _ hashes: [String: VersionHash], in places: [FilePath], like cached: ManagedObjectModel?,
     stated: RecordedWay.Version?
-  ) -> (version: ModelVersion, model: ManagedObjectModel)? {
+  ) throws -> (version: ModelVersion, model: ManagedObjectModel)? {
     var search = OwnModel(hashes)
-    let all = search.all(in: places)
+    let all = try search.all(in: places)
     guard all.count > 1 else { return all.first }
     let alike = all.filter { one in cached.map { Self.isArchived(one.model, as: $0) } ?? false }
     let left = alike.isEmpty ? all : alike

@@ -92,8 +92,9 @@ extension ObjectMigrationError {
         "an expression has no value"
       }
     case .valueRefused(let type, let found):
-      "\(found) is no value for an attribute of type \(type.name)"
-    case .valueOutOfRange(let type): "the value has no place in an attribute of type \(type.name)"
+      "\(value?.shown ?? found) is no value for an attribute of type \(type.name)"
+    case .valueOutOfRange(let type):
+      "\(value?.shown ?? "the value") has no place in an attribute of type \(type.name)"
     case .wrongObject(let expected, let found): "\(found) stands where \(expected) belongs"
     case .unknownEntity(let name): "there is no entity \(name)"
     case .unknownProperty(let name): "there is no property \(name)"

@@ -22,15 +22,25 @@ extension HandoverNote {
   }
 }
 
+extension MigrationReport.Step {
+  /// The mapping models of the step and its versions; nil where the step is inferred.
+  var mappingSentence: String? {
+    mappings.isEmpty ? nil : "migrated\(VersionSpan(from, to)) by \(ListText(mappings))."
+  }
+}
+
+extension NotedMapping {
+  /// The file, and the part of it that its mapping model does not show.
+  var sentence: String { "\(path): \(note.sentence)" }
+}
+
 extension MigrationReport {
   /// The most sentences on missing files, and on violations.
   private static let (mostFiles, mostViolations) = (5, 100)
 
   /// Everything notable about a result, one sentence each.
   var notes: [String] {
-    var notes = unusedMappings.filter(\.wasNamed).map {
-      "\($0.path) was not used: \($0.reason)."
-    }
+    var notes = mappingSentences
     notes += salvage.map { StoreMigration.Salvage($0).notes } ?? []
     notes += losses.map(\.sentence)
     for account in accounts.flatMap(\.entities)
@@ -75,6 +85,13 @@ extension MigrationReport {
       notes.append("the store carries no model of its own: \(reason).")
     }
     return notes + handoverNotes.map(\.sentence)
+  }
+
+  /// The mapping models that were used and those that were expected to be, one sentence each.
+  private var mappingSentences: [String] {
+    steps.compactMap(\.mappingSentence)
+      + unusedMappings.filter(\.isExpected).map { "\($0.path) was not used: \($0.reason)." }
+      + (mappingNotes ?? []).map(\.sentence)
   }
 
   private var missingFileNotes: [String] {

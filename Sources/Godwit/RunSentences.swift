@@ -17,6 +17,9 @@ extension MigrationFailure {
     case .folderNotWritable(let folder, let cause as SystemCallError)
     where [.noSpace, .diskQuotaExceeded].contains(cause.errno):
       self.init(diskOf: folder)
+    case .folderNotWritable(_, let cause as SystemCallError)
+    where cause.disposition.contains(.workReusable):
+      self.init(cause)
     case .folderNotWritable(let folder, _):
       self.init(
         .cannotCreate,

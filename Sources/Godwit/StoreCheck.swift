@@ -154,8 +154,9 @@ extension StoreMigration.Loss {
   /// Whether the models say that this is lost, so that a comparison expects it.
   fileprivate var isKnownToVerify: Bool {
     switch cause {
-    case .removed, .filter, .policy, .unmappedEntity, .unmappedProperty, .order, .elsewhere,
-      .collision, .conversion, .index, .allObjects, .detour, .downgrade, .lastCopy:
+    case .removed, .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty,
+      .order, .elsewhere, .collision, .conversion, .index, .allObjects, .detour, .downgrade,
+      .lastCopy:
       true
     case .unknownEntity, .unknownReference, .dangling, .duplicate, .missingReference,
       .severalObjects, .missingKey,

@@ -32,10 +32,15 @@ extension StoreCheck {
     public var reasons: [String] = []
     /// The same reasons with their places, as far as each has one.
     public var refusals: [MigrationFailure.Reason] = []
+    /// The mapping models by which the store would go and what is notable about them, one sentence
+    /// each.
+    public var mappingNotes: [String] = []
     /// What is lost.
     public var losses: [StoreMigration.Loss] = []
     /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
     public var salvage: StoreMigration.Salvage?
+    /// Indexes of the model that a store of its version lacks; nil where there are none.
+    public var indexes: String?
     /// What is wrong with rows of the store, and what becomes of it.
     public var defects: [StoreMigration.Defect] = []
     /// What is odd about the store itself, a sentence each.
@@ -68,8 +73,8 @@ extension StoreCheck.Finding {
   mutating func note(_ found: StoreMigration.Preparation) {
     isNeeded = found.isNeeded
     (from, to, defects) = (found.from, found.to, found.defects)
-    salvage = found.salvage
-    oddities = found.notes
+    (salvage, mappingNotes) = (found.salvage, found.mappingNotes)
+    (oddities, indexes) = (found.notes, found.indexNote)
     guard found.isPossible else { return }
     losses = found.losses
     mirroring = found.mirroringNote
@@ -96,7 +101,8 @@ extension StoreCheck.Finding {
   /// - Parameter settlesDefects: whether something is done about defects in every step.
   public func notes(settlesDefects: Bool) -> [String] {
     var notes = salvage?.notes ?? []
-    if isPossible, isNeeded != true { return notes }
+    if isPossible, isNeeded != true { return notes + [indexes].compactMap(\.self) }
+    notes += mappingNotes
     if isPossible {
       notes += oddities
       notes += [mirroring].compactMap(\.self)

@@ -206,7 +206,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     model = Model(
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
       identifiers: metadata.versionIdentifiers, found: found != nil,
-      version: search.version?.name,
+      version: search.versionName,
       unread: found?.unreadSentences(of: "the model that the store carries") ?? [],
       unreadable: unreadable, composites: found?.compositeWords ?? [:])
     try access.requireUnchanged()

@@ -96,6 +96,11 @@ public struct StoreMigration: Sendable {
   /// Whether a store that has the target's model is copied to the output; otherwise there is no
   /// output.
   public var copiesIfCurrent = false
+  /// Whether the new store gets an identifier of its own (`NSStoreUUIDKey`), as one of several
+  /// stores that are made of one needs.
+  ///
+  /// Nothing that Core Data wrote about the old store is about it then, such as tokens of history.
+  public var givesNewUUID = false
   /// Whether the result names the versions on the way, which takes reading all of them.
   public var namesVersions = false
   /// The engine that makes the rows of the new store.

@@ -56,9 +56,15 @@ extension MigrationFailure {
         .damaged,
         "\(file) is a link or no regular file, and a value of the store names it: nothing is read "
           + "from elsewhere; put the file itself there.")
-    case .tablesMissing, .columnsMissing, .keysMissing, .numbersAsTexts, .rowNumbersMissing:
+    case .encrypted:
+      self.init(
+        .damaged,
+        "\(file) is encrypted behind the header of an SQLite file: decrypt it before migrating it.")
+    case .tablesMissing, .columnsMissing, .keysMissing, .numbersAsTexts, .rowNumbersMissing,
+      .numbersContradict:
       self.init(schema: error)
     case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotRead, .cannotWrite,
+      .deviceFailed,
       .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
       self.init(access: error)
     }
@@ -81,6 +87,14 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) keeps the numbers in Z_ENT as texts (\(names)): restore it from a backup.")
+    case .numbersContradict(let found):
+      let places = found.map {
+        "\($0.entity) is \($0.recorded) there and \($0.expected) by the model"
+      }
+      self.init(
+        .damaged,
+        "\(file) has other entity numbers in Z_PRIMARYKEY than its model (\(ListText(places))): "
+          + "restore it from a backup, or trust the model with --check-source off.")
     case .rowNumbersMissing(let tables):
       let names = tables.joined(separator: ", ")
       self.init(
@@ -120,6 +134,12 @@ extension MigrationFailure {
         .cannotWrite,
         "\(file) cannot be written\(Self.cause(error)): its disk is full or reports a fault; make room "
           + "or check it.")
+    case .deviceFailed:
+      self.init(
+        .cannotWrite,
+        "\(file) cannot be read: its disk reports a fault"
+          + ((error.cause as? Errno).map { " (\($0))" } ?? "")
+          + "; check the disk, and start the same command again.")
     case .notPermitted:
       self.init(
         .cannotCreate,

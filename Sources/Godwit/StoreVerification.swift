@@ -103,6 +103,12 @@ public struct StoreVerification: Sendable {
     set { migration.salvagesDamaged = newValue }
   }
 
+  /// Whether the new store should have an identifier of its own.
+  public var expectsNewUUID: Bool {
+    get { migration.givesNewUUID }
+    set { migration.givesNewUUID = newValue }
+  }
+
   /// The progress of a verification.
   public struct Progress: Hashable, Sendable {
     /// What is being done, in words.

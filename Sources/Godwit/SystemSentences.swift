@@ -37,10 +37,11 @@ extension MigrationFailure {
     case .resourceBusy:
       self.init(
         .inUse, "\(file) is in use (\(errno)): close whatever has it and try again.")
-    case .ioError:
+    case let errno where errno.isOfDevice:
       self.init(
         .cannotWrite,
-        "\(operation) of \(file) failed: the disk reports a fault: check it.")
+        "\(operation) of \(file) failed: the disk reports a fault (\(errno)): check it, and start "
+          + "the same command again.")
     case .fileTooLarge:
       self.init(
         .cannotWrite,
@@ -51,7 +52,9 @@ extension MigrationFailure {
 
   /// Describes a model or a mapping model that is there and cannot be read.
   init(unreadable file: String, _ errno: Errno) {
-    if Self.isPermission(errno) {
+    if errno.disposition.contains(.workReusable) {
+      self.init(errno: errno, operation: "reading", path: FilePath(file))
+    } else if Self.isPermission(errno) {
       self.init(.cannotCreate, "\(file) cannot be read (\(errno)): check its permissions.")
     } else {
       self.init(.notFound, "\(file) cannot be read (\(errno)): check the path.")

@@ -55,7 +55,7 @@ struct VerificationStores {
     let opened = try SourceAccess.open(
       old, acceptsShort: request.migration.salvages || VerificationRecord.statesSalvage(new))
     after = try Self.ofNew { try SourceAccess.open(new, isOwn: request.isOwn) }
-    record = VerificationRecord(
+    record = try VerificationRecord(
       old: old, new: new, before: Self.identity(opened), after: Self.identity(after))
     if let way = record.found?.way {
       unknownChoices = self.request.complete(by: way)
@@ -68,8 +68,8 @@ struct VerificationStores {
   }
 
   /// What a store says of itself, nil where that cannot be read.
-  private static func identity(_ access: SourceAccess) -> VerificationRecord.Identity? {
-    (try? StoreReader(immutable: access.readable).metadata()).map { .init($0) }
+  private static func identity(_ access: SourceAccess) throws -> VerificationRecord.Identity? {
+    try ifReadable { try StoreReader(immutable: access.readable).metadata() }.map { .init($0) }
   }
 
   private static func resolved(_ path: FilePath) throws -> FilePath {
@@ -82,6 +82,8 @@ struct VerificationStores {
     do {
       return try body()
     } catch let error as StoreError {
+      // What the system or a device refuses is no fault of the store.
+      if error.disposition.contains(.workReusable) { throw error }
       throw Unreadable(cause: error)
     }
   }
@@ -149,7 +151,9 @@ struct VerificationInputs {
     scratch = try TemporaryFolder()
     if hashes == version.hashes {
       // Copies are compared as they are, whether or not their model is known.
-      copyModel = version.model ?? (try? OwnModel.find(hashes, in: places, reader: oldReader))
+      copyModel =
+        try version.model
+        ?? ifReadable { try OwnModel.find(hashes, in: places, reader: oldReader) } ?? nil
       source = copyModel
       return
     }
@@ -214,6 +218,7 @@ struct VerificationInputs {
     let migration = stores.request.migration
     order.usesWAL = migration.journalMode.map { $0 == .wal }
     order.dropsHistory = migration.history == .drop
+    order.expectsNewUUID = migration.givesNewUUID
     order.policies = migration.policies
     // The models of both stores themselves, of which a route may know others that hash alike.
     if let source, let destination = version.model, !order.steps.isEmpty {

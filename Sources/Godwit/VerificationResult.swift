@@ -60,8 +60,7 @@ extension StoreVerification {
     /// The versions and the mapping models of the step, as a note.
     var sentence: String {
       let by = mappings.isEmpty ? "by inference" : "by \(mappings.joined(separator: ", then "))"
-      let versions = [from, to].map { $0.first ?? "a version without a name" }
-      return "judged \(by) from \(versions[0]) to \(versions[1])"
+      return "judged \(by)\(VersionSpan(Array(from.prefix(1)), Array(to.prefix(1))))"
     }
   }
 

@@ -120,9 +120,10 @@ struct CheckCommand: AsyncParsableCommand {
     if !finding.isPossible {
       for reason in finding.reasons { out.line(text: reason) }
     } else if finding.isNeeded == true {
+      let span = "\(VersionSpan(finding.from, finding.to))"
+      let versions = span.isEmpty ? "" : "\(span):"
       out.line(
-        text: "\(finding.store): from \(VersionText(finding.from)) to \(VersionText(finding.to)): "
-          + "needs a migration, which is possible.")
+        text: "\(finding.store):\(versions) needs a migration, which is possible.")
     } else {
       let version = finding.to.isEmpty ? "" : ", \(VersionText(finding.to))"
       out.line(text: "\(finding.store): has this model already\(version).")

@@ -76,6 +76,9 @@ struct MapCommand: ParsableCommand {
     for refusal in mapping.refusals {
       Terminal.standardError.line(text: "godwit: not inferred: \(refusal)")
     }
+    for sentence in mapping.openValues {
+      Terminal.standardError.line(text: "godwit: left open: \(sentence)")
+    }
   }
 
   private func write(_ mapping: MappingModelFile) throws {
@@ -110,6 +113,9 @@ struct MapCommand: ParsableCommand {
   private func requireFit(_ file: MappingModelFile) throws {
     if let from { try file.requireFit(from, as: .source) }
     if let to { try file.requireFit(to, as: .destination) }
+    for note in file.notes {
+      Terminal.standardError.line(text: "godwit: note: \(file.path ?? ""): \(note)")
+    }
     for side in MappingModelFile.Side.allCases {
       if let path = file.modelPath(side) {
         Terminal.standardError.line(

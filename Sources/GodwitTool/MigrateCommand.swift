@@ -50,6 +50,11 @@ struct MigrateCommand: AsyncParsableCommand {
   @Flag(help: "Copy the store to the output if it has the model already.")
   var copyIfCurrent = false
 
+  @Flag(
+    name: .customLong("new-uuid"),
+    help: "Give the new store an identifier of its own, such as for one of the halves of a split.")
+  var newUUID = false
+
   @Option(
     name: .customLong("work"),
     help: ArgumentHelp(
@@ -170,6 +175,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.leavesInstantsUntold = logFormat != .json
     migration.namesVersions = !report.isEmpty
     migration.copiesIfCurrent = copyIfCurrent
+    migration.givesNewUUID = newUUID
     migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }
     return migration
   }

@@ -87,6 +87,13 @@ struct RouteOptions: ParsableArguments {
         + "folders of the models are looked through as well.", valueName: "folder"))
   var mappings: [FilePath] = []
 
+  @Option(
+    name: .customLong("set"),
+    help: ArgumentHelp(
+      "A value for an attribute, in place of what the mapping says: Entity.property=EXPRESSION, such "
+        + "as 'Item.id=uuid()' (docs/expressions.md). May be repeated.", valueName: "value"))
+  var settings: [String] = []
+
   @Flag(help: "Go version by version.")
   var progressive = false
 
@@ -287,6 +294,7 @@ extension RouteOptions {
     var routing = MigrationRouting()
     routing.mappings = mapping
     routing.mappingFolders = mappings
+    routing.settings = settings
     routing.isProgressive = progressive
     routing.infersOnly = inferOnly
     routing.infers = !noInfer

@@ -70,11 +70,15 @@ struct PlanCommand: AsyncParsableCommand {
   }
 
   private func text(preparation: StoreMigration.Preparation) -> String {
-    guard preparation.isNeeded else { return "\(store) has this model already: nothing to do." }
+    guard preparation.isNeeded else {
+      return (["\(store) has this model already: nothing to do."] + [preparation.indexNote])
+        .compactMap(\.self).joined(separator: "\n")
+    }
     var lines = preparation.steps.map(Self.text)
     for mapping in preparation.unusedMappings {
       lines.append("does not use \(mapping.path): \(mapping.reason).")
     }
+    lines += preparation.fileNotes
     lines +=
       preparation.engine == .objects
       ? [objectText(preparation: preparation)]
@@ -111,7 +115,9 @@ struct PlanCommand: AsyncParsableCommand {
       case .notComposable: "this step needs the store before it"
       case .stepwise: "step by step"
       }
-    return "stage \(step.stage): \(VersionText(step.from)) to \(VersionText(step.to)), \(by)"
+    let isNamed = !(step.from.isEmpty && step.to.isEmpty)
+    let versions = isNamed ? "\(VersionText(step.from)) to \(VersionText(step.to)), " : ""
+    return "stage \(step.stage): \(versions)\(by)"
       + (cut.map { "; begins with a store of its own: \($0)" } ?? "")
   }
 

@@ -52,6 +52,11 @@ struct VerifyCommand: AsyncParsableCommand {
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
   var journalMode: JournalMode?
 
+  @Flag(
+    name: .customLong("new-uuid"),
+    help: "The new store has an identifier of its own, by migrate --new-uuid.")
+  var newUUID = false
+
   @Option(help: "How many differences to print.")
   var limit = 100
 
@@ -84,6 +89,7 @@ struct VerifyCommand: AsyncParsableCommand {
     migration.models = models
     migration.take(route, loss)
     migration.journalMode = journalMode
+    migration.givesNewUUID = newUUID
     var verification = StoreVerification(of: new, madeBy: migration)
     verification.limit = limit
     return verification

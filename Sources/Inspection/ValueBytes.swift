@@ -9,7 +9,7 @@ struct ValueBytes {
   private enum Place {
     /// In the row, behind so many bytes that are no part of the value.
     case row(BlobHandle, skipping: Int64)
-    case file(FileDescriptor)
+    case file(FileDescriptor, at: FilePath)
   }
 
   /// How many bytes there are.
@@ -44,11 +44,13 @@ struct ValueBytes {
     case ExternalTag.file:
       let name = String(decoding: head.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
       let descriptor = try Self.open(name, support: support)
-      (file, place) = (name, .file(descriptor))
+      let path = ExternalDataFolder.files(support: support).appending(name)
+      (file, place) = (name, .file(descriptor, at: path))
       do {
         count = try Files.fileStatus(of: descriptor).size
       } catch {
         try? descriptor.close()
+        try Self.requireDevice(path, error.errno)
         throw Fault(file: name, words: "its size is not known (\(error.errno))")
       }
     default:
@@ -68,8 +70,14 @@ struct ValueBytes {
     } catch let error as StoreError where error.problem == .externalFileForeign {
       throw Fault(file: name, words: "the file is a link or no regular file, and is not read")
     } catch let error as SystemCallError {
+      try requireDevice(ExternalDataFolder.files(support: support).appending(name), error.errno)
       throw Fault(file: name, words: "the file cannot be read (\(error.errno))")
     }
+  }
+
+  /// Throws the error of a device, which is no fault of the value.
+  private static func requireDevice(_ path: FilePath, _ errno: Errno) throws(StoreError) {
+    if errno.isOfDevice { throw StoreError(reading: path, cause: errno) }
   }
 
   /// Bytes from a place on, fewer where the value ends.
@@ -77,7 +85,7 @@ struct ValueBytes {
     switch place {
     case .row(let handle, let skipped):
       return try handle.bytes(from: start + skipped, count: wanted)
-    case .file(let descriptor):
+    case .file(let descriptor, let path):
       var bytes = [UInt8](repeating: 0, count: wanted)
       do {
         let found = try bytes.withUnsafeMutableBytes {
@@ -85,6 +93,7 @@ struct ValueBytes {
         }
         return Array(bytes.prefix(found))
       } catch {
+        if let errno = error as? Errno { try Self.requireDevice(path, errno) }
         throw Fault(file: file, words: "the file cannot be read (\(error))")
       }
     }
@@ -92,7 +101,7 @@ struct ValueBytes {
 
   /// Ends the reading of a file.
   func close() {
-    if case .file(let descriptor) = place { try? descriptor.close() }
+    if case .file(let descriptor, _) = place { try? descriptor.close() }
   }
 
   /// How much is compared at a time.

@@ -18,6 +18,19 @@ extension ValueExpression {
         !BuiltInFunction.castClasses.contains(name)
       else { return nil }
       return .cannotCast("a value", to: name)
+    case .builtIn(BuiltInFunction.dateOfText.rawValue, let arguments):
+      guard case .constant(.string(let format))? = arguments.last else { return nil }
+      do throws(EvaluationError) {
+        _ = try DateFormat(format)
+        return nil
+      } catch {
+        return error.problem
+      }
+    case .builtIn(BuiltInFunction.dataOfText.rawValue, let arguments):
+      guard case .constant(.string(let name))? = arguments.last,
+        DataEncoding(rawValue: name) == nil
+      else { return nil }
+      return .unknownEncoding(name)
     case .keyPath(let operand, let path):
       let keys = path.split(separator: ".").map(String.init)
       guard let first = keys.first, operand != .variable("source") || !properties.contains(first),

@@ -43,6 +43,43 @@ package struct ImplicitExpressions {
     return destinations(of: before, as: after)
   }
 
+  /// The objects that a destination relationship gets for a key path of the source object; nil
+  /// where the mapping that makes them is not known.
+  package func destinations(
+    of path: ValueExpression, from sourceName: String?, as name: String,
+    to destinationName: String?
+  ) -> ValueExpression? {
+    let old = sourceName.flatMap { source.entity(name: $0) }
+    let new = destinationName.flatMap { destination.entity(name: $0) }
+    let after = new.flatMap { entity in
+      destination.allRelationships(of: entity).first { $0.name == name }
+    }
+    if case .keyPath(.variable("source")?, let key) = path, let old,
+      let before = source.allRelationships(of: old).first(where: { $0.name == key })
+    {
+      return destinations(of: before, as: after)
+    }
+    guard let after, let objects = entity(at: path, from: old) else { return nil }
+    let makers = mappings.filter {
+      $0.source == objects && $0.destination == after.destinationEntityName
+    }
+    return makers.count == 1 ? .destinations(of: path, mapping: makers[0].name) : nil
+  }
+
+  /// The entity of the objects at a key path of the source object.
+  private func entity(at path: ValueExpression, from start: Entity?) -> String? {
+    if path == .variable("source") { return start?.name }
+    guard case .keyPath(.variable("source")?, let keys) = path else { return nil }
+    var entity = start
+    for key in keys.split(separator: ".") {
+      let relationship = entity.flatMap { entity in
+        source.allRelationships(of: entity).first { $0.name == key }
+      }
+      entity = relationship.flatMap { source.entity(name: $0.destinationEntityName) }
+    }
+    return entity?.name
+  }
+
   /// What became of the objects of a source relationship, for a destination relationship.
   func destinations(
     of before: Relationship, as after: Relationship?

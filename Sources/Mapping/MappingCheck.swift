@@ -17,6 +17,20 @@ package struct MappingProblem: Hashable, Sendable {
     case predicateUnreadable(FormatError)
     /// An expression has no value, whatever the objects are.
     case valueless(EvaluationError)
+    /// An expression reads a key path from no object, so it is nil, whatever the objects are.
+    case pathFromNothing(String)
+    /// An expression reads a property that the values of an attribute do not have.
+    case valuePropertyMissing(of: AttributeValue, key: String)
+    /// A constant, or one of those that an expression yields, has no place in its attribute.
+    case constantRefused(AttributeValue, entity: String, type: AttributeType, UnfitValue)
+    /// An expression casts values of a kind of which none has a form of the class; an example.
+    case castRefused(AttributeValue, to: String)
+    /// What an expression yields is of another kind than its attribute; an example of it.
+    case kindRefused(AttributeValue, entity: String, type: AttributeType)
+    /// An expression yields several values, or objects, where an attribute has one value.
+    case notOneValue(String, entity: String, type: AttributeType)
+    /// A constant stands where objects of an entity belong.
+    case constantForObjects(AttributeValue, destination: String)
   }
 
   /// The name of the entity mapping.
@@ -34,6 +48,10 @@ package struct MappingProblem: Hashable, Sendable {
 package struct MappingCheck {
   /// All problems, in the order of the mappings.
   package private(set) var problems: [MappingProblem] = []
+  /// The mandatory attributes that a mapping gives no value, so that it can make no objects; their
+  /// mappings and entities.
+  package private(set) var valuesLeftOut: [(mapping: String, entity: String, attribute: String)] =
+    []
 
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
@@ -83,6 +101,41 @@ package struct MappingCheck {
       }
     }
     if let old, let predicate = mapping.filter { check(predicate, of: old, mapping: mapping.name) }
+    if let old, mapping.makesObjects { checkValues(of: mapping, old: old, new: new) }
+  }
+
+  /// What the expressions of properties yield, as far as the models tell.
+  private mutating func checkValues(of mapping: EntityMapping, old: Entity, new: Entity) {
+    let check = ValueCheck(model: source, entity: old)
+    func note(_ found: [MappingProblem.Reason], property: String) {
+      // What has no value by its form alone is known already.
+      let isKnown = problems.contains {
+        guard case .valueless = $0.reason else { return false }
+        return $0.mapping == mapping.name && $0.property == property
+      }
+      for reason in found {
+        if isKnown, case .valueless = reason { continue }
+        problems.append(
+          MappingProblem(mapping: mapping.name, property: property, reason: reason))
+      }
+    }
+    for property in mapping.attributeMappings {
+      guard let expression = property.valueExpression,
+        let attribute = destination.leafAttribute(named: property.name, of: new)
+      else { continue }
+      note(check.problems(of: expression, for: attribute, in: new), property: property.name)
+    }
+    for property in mapping.relationshipMappings {
+      guard let expression = property.valueExpression,
+        let relationship = destination.allRelationships(of: new).first(where: {
+          $0.name == property.name
+        })
+      else { continue }
+      note(check.problems(of: expression, for: relationship), property: property.name)
+    }
+    valuesLeftOut += destination.attributesWithoutValue(in: mapping, of: new).map {
+      (mapping: mapping.name, entity: new.name, attribute: $0.name)
+    }
   }
 
   /// The predicate by which a mapping chooses its source objects.
@@ -136,10 +189,13 @@ package struct MappingCheck {
   private mutating func note(
     _ path: String, of entity: Entity, mapping: String, property: String?
   ) {
-    guard let (owner, name) = source.missingKey(path: path, of: entity) else { return }
-    problems.append(
-      MappingProblem(
-        mapping: mapping, property: property,
-        reason: .sourcePropertyMissing(entity: owner, property: name)))
+    let reason: MappingProblem.Reason
+    switch source.end(ofPath: path, from: entity) {
+    case .missing(let owner, let name):
+      reason = .sourcePropertyMissing(entity: owner, property: name)
+    case .noSuchValue(let value, let key): reason = .valuePropertyMissing(of: value, key: key)
+    case .value, .open: return
+    }
+    problems.append(MappingProblem(mapping: mapping, property: property, reason: reason))
   }
 }

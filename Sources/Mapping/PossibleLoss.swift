@@ -10,6 +10,8 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case policy
   /// The destination model has the entity, and no mapping takes its objects.
   case unmappedEntity
+  /// The destination model has the entity, and the chosen configuration leaves it out.
+  case outsideConfiguration
   /// The destination model has the property, and no mapping reads it.
   case unmappedProperty
   /// The destination model has the ordered relationship, and mappings read its other end alone.

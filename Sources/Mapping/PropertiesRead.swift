@@ -56,31 +56,55 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     for part in expression.parts { walk(part, entity: entity, model: model) }
   }
 
-  /// Of a composite attribute the element that the next key names is read, or all of them.
-  private mutating func addElements(
-    of key: String, next: String?, entity: Entity, model: ManagedObjectModel
-  ) {
-    let found = model.allAttributes(of: entity).first { $0.name == key && $0.type == .composite }
-    for leaf in found?.leaves ?? [] where next.map({ leaf.name == "\(key).\($0)" }) ?? true {
-      add(leaf.name, of: entity.name)
-    }
-  }
-
+  /// Follows a path through the families of its relationships.
+  ///
+  /// At each key an entity counts once, over however many ways it is reached: the cost is the
+  /// product of keys and entities, not a power of it.
   private mutating func follow(
     _ path: String, from entities: [Entity], model: ManagedObjectModel
   ) {
     var entities = entities
     let keys = path.split(separator: ".").map(String.init)
+    var known: [Step: Found] = [:]
     for (place, key) in keys.enumerated() {
-      var next: [Entity] = []
+      // Of a composite attribute the element that the next key names is read, or all of them.
+      let element = keys.dropFirst(place + 1).first.map { "\(key).\($0)" }
+      var reached: [Entity] = []
+      var names: Set<String> = []
       for entity in entities {
+        let step = Step(entity: entity.name, key: key)
+        let found = known[step] ?? Found(key: key, of: entity, model: model)
+        known[step] = found
         add(key, of: entity.name)
-        addElements(of: key, next: keys.dropFirst(place + 1).first, entity: entity, model: model)
-        if let relationship = model.allRelationships(of: entity).first(where: { $0.name == key }) {
-          next += model.family(of: relationship.destinationEntityName)
+        for name in found.elements where element == nil || element == name {
+          add(name, of: entity.name)
         }
+        reached += found.entities.filter { names.insert($0.name).inserted }
       }
-      entities = next
+      if reached.isEmpty { return }
+      entities = reached
+    }
+  }
+
+  private struct Step: Hashable {
+    var entity: String
+    var key: String
+  }
+
+  /// What an entity has under a key.
+  private struct Found {
+    /// The entities of which objects of a relationship may be.
+    var entities: [Entity]
+    /// The names of the elements of a composite attribute.
+    var elements: [String]
+
+    init(key: String, of entity: Entity, model: ManagedObjectModel) {
+      entities =
+        model.allRelationships(of: entity).first { $0.name == key }
+        .map { model.family(of: $0.destinationEntityName) } ?? []
+      elements =
+        model.allAttributes(of: entity).first { $0.name == key && $0.type == .composite }?
+        .leaves.map(\.name) ?? []
     }
   }
 }

@@ -13,6 +13,10 @@ package enum PropertyOrigin: Hashable, Sendable {
   case relationship(String, mapping: String?)
   /// Anything else.
   case computed(ValueExpression)
+
+  /// A UUID of the source object.
+  static let identifier = Self.computed(
+    .builtIn(name: BuiltInFunction.identifier.rawValue, []))
 }
 
 extension PropertyMapping {
@@ -76,10 +80,17 @@ extension ValueExpression {
 
   /// What a mapping made of the objects of a source relationship; nil means whichever took them.
   package static func destinations(ofRelationship name: String, mapping: String? = nil) -> Self {
+    mapping.map { .destinations(of: .source(name: name), mapping: $0) }
+      ?? .function(
+        operand: .variable("manager"), selector: MappingSelector.byRelationship,
+        [.constant(.string(name)), .source(name: name)])
+  }
+
+  /// The objects that a mapping made of source objects.
+  package static func destinations(of objects: Self, mapping: String) -> Self {
     .function(
-      operand: .variable("manager"),
-      selector: mapping == nil ? MappingSelector.byRelationship : MappingSelector.byMapping,
-      [.constant(.string(mapping ?? name)), .source(name: name)])
+      operand: .variable("manager"), selector: MappingSelector.byMapping,
+      [.constant(.string(mapping)), objects])
   }
 
   /// The objects of a source entity that satisfy a predicate, as Xcode compiles it.

@@ -329,6 +329,9 @@ package struct ReferenceFates: Sendable {
   /// Why objects of an entity go that no mapping takes.
   package func cause(of entity: String) -> LossCause { causes[entity] ?? .filter }
 
+  /// Whether mappings make objects of those of an entity.
+  package func hasMapping(_ entity: String) -> Bool { makers[entity] != nil }
+
   /// The other end of a relationship.
   package func inverse(of relationship: Relationship) -> String? {
     source.inverse(of: relationship)?.name

@@ -93,6 +93,21 @@ package struct Refusal: Hashable, Sendable {
 }
 
 extension Refusal.Reason {
+  /// Whether a mapping model can say what inference cannot decide.
+  package var isLiftedByMapping: Bool {
+    switch self {
+    case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
+      .destinationEntityChanged, .hierarchiesMerged, .renamingAmbiguous,
+      .relationshipForm:
+      true
+    case .condition(.noObjects, _, _), .condition(.noObjectsForDefault, _, _),
+      .condition(.noObjectsOfAbstract, _, _), .condition(.noMissingValues, _, _),
+      .condition(.singleOwner, _, _):
+      true
+    default: false
+    }
+  }
+
   static func renaming(_ ambiguity: RenamingMatch.Ambiguity) -> Self {
     .renamingAmbiguous(
       identifier: ambiguity.identifier, sources: ambiguity.sources,
@@ -106,6 +121,8 @@ package struct Condition: Hashable, Sendable {
   package enum Demand: Hashable, Sendable {
     /// There are no objects: the destination attribute is mandatory, new and has no default.
     case noObjects(missing: String)
+    /// There are no objects: a mapping model gives the mandatory destination attribute no value.
+    case noObjectsLeftNil(attribute: String)
     /// There are no objects: the default value of the new attribute, or of one that must not be nil
     /// any more, is of a form that cannot be put into rows.
     case noObjectsForDefault(String)
@@ -157,7 +174,7 @@ extension Condition.Demand {
   /// The code of Core Data for objects that break it.
   package var code: CoreDataCode {
     switch self {
-    case .noObjects, .noMissingValues: .validationMissingMandatoryProperty
+    case .noObjects, .noObjectsLeftNil, .noMissingValues: .validationMissingMandatoryProperty
     case .unique, .defaultsDiffer: .migrationConstraintViolation
     case .noObjectsOfAbstract, .noObjectsForDefault, .noMissingReferences, .valuesFit,
       .singleOwner, .singleObject:

@@ -103,6 +103,28 @@ struct RenamingMatch: Hashable {
   }
 }
 
+extension ManagedObjectModel {
+  /// Whether an entity or a property continues a name under another one while something else has
+  /// that name again.
+  ///
+  /// In one step from a version before the renaming, the name that both sides have goes to itself.
+  package var reusesRenamedName: Bool {
+    let entityNames = Set(entities.map(\.name))
+    func reuses(_ names: [(name: String, identifier: String?)], _ all: Set<String>) -> Bool {
+      names.contains { name, identifier in
+        identifier.map { $0 != name && all.contains($0) } ?? false
+      }
+    }
+    if reuses(entities.map { ($0.name, $0.renamingIdentifier) }, entityNames) { return true }
+    return entities.contains { entity in
+      let names =
+        allLeafAttributes(of: entity).map { (name: $0.name, identifier: $0.renamingIdentifier) }
+        + allRelationships(of: entity).map { (name: $0.name, identifier: $0.renamingIdentifier) }
+      return reuses(names, Set(names.map(\.name)))
+    }
+  }
+}
+
 extension RenamingMatch {
   /// Pairs the entities of two models; one whose version hash is equal is the same entity, always.
   static func entities(

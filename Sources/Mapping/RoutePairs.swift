@@ -52,16 +52,15 @@ package struct RoutePairs: Hashable, Sendable {
   }
 
   private init(_ step: ComparedStep) {
-    guard step.mappings.isEmpty else {
-      take(step.mappings)
-      return
-    }
+    take(step.mappings)
     let matched = RenamingMatch.entities(from: step.source, to: step.destination)
-    entities = matched.sourceByDestination
-    for (name, former) in entities {
+    for (name, former) in matched.sourceByDestination where entities[name] == nil {
       guard let old = step.source.entity(name: former),
-        let new = step.destination.entity(name: name)
+        let new = step.destination.entity(name: name),
+        // Mapping models are silent on entities without objects.
+        step.mappings.isEmpty || old.isAbstract && new.isAbstract
       else { continue }
+      entities[name] = former
       properties[name] =
         PropertyMatch(
           source: step.source, old: old, destination: step.destination, new: new, entities: matched

@@ -15,15 +15,17 @@ package struct RowCalls: Hashable, Sendable {
 
   /// Throws the first reason to fall back; policies are independent where they declare it.
   ///
-  /// - Parameter allowsFilters: whether mappings may choose among objects.
+  /// - Parameters:
+  ///   - allowsFilters: whether mappings may choose among objects.
+  ///   - validates: whether an object without a mandatory value ends the migration.
   package init(
     mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel,
-    independentPolicies: Set<String>, allowsFilters: Bool
+    independentPolicies: Set<String>, allowsFilters: Bool, validates: Bool = true
   ) throws(RowFallback) {
     self.mapping = mapping
     let check = RowCheck(
       mapping: mapping, source: source, destination: destination,
-      independentPolicies: independentPolicies)
+      independentPolicies: independentPolicies, validates: validates)
     if !allowsFilters, let divided = mapping.entityMappings.first(where: check.divides) {
       throw .init(reason: .watched, mapping: divided.name)
     }
@@ -79,11 +81,13 @@ package struct PlainDemands: Hashable, Sendable {
   /// Looks at each entity mapping that is the only one to take its objects and to make others of
   /// them, all of them, and without a policy.
   package init(
-    models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel
+    models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel,
+    validates: Bool
   ) {
     mapping = MappingModel(entityMappings: models.flatMap(\.entityMappings))
     let check = RowCheck(
-      mapping: mapping, source: source, destination: destination, independentPolicies: [])
+      mapping: mapping, source: source, destination: destination, independentPolicies: [],
+      validates: validates)
     let losses = MappingLosses(models: models, source: source, destination: destination)
     for entityMapping in mapping.entityMappings where check.isPlain(entityMapping) {
       conditions += check.plainConditions(of: entityMapping)

@@ -14,6 +14,8 @@ struct RowCheck {
   let source: ManagedObjectModel
   let destination: ManagedObjectModel
   let independentPolicies: Set<String>
+  /// Whether an object without a mandatory value ends the migration.
+  var validates = true
 
   /// What a mapping demands of its objects; throws what keeps them together.
   func conditions(
@@ -62,6 +64,27 @@ struct RowCheck {
     }
     return try narrowings(entityMapping, old: old, new: new)
       + constraints(mapping: entityMapping, old: old, new: new)
+      + valuesLeftOut(by: entityMapping, old: old, new: new)
+  }
+
+  /// That there are no objects, for each attribute of which they would have no value, or another
+  /// one than the model says.
+  private func valuesLeftOut(
+    by mapping: EntityMapping, old: Entity, new: Entity
+  ) -> [Condition] {
+    func condition(_ demand: Condition.Demand, _ property: String) -> Condition {
+      Condition(
+        demand: demand, sourceEntity: old.name, destinationEntity: new.name, property: property)
+    }
+    let missing = validates ? destination.attributesWithoutValue(in: mapping, of: new) : []
+    let unread = destination.allLeafAttributes(of: new).filter { attribute in
+      mapping.ownPolicyClassName == nil && attribute.derivation == nil
+        && mapping.attributeMappings.first { $0.name == attribute.name }?.valueExpression == nil
+    }
+    return missing.map { condition(.noObjectsLeftNil(attribute: $0.name), $0.name) }
+      + unread.compactMap { attribute in
+        attribute.unreadDefault.map { condition(.noObjectsForDefault($0), attribute.name) }
+      }
   }
 
   /// Whether a predicate asks for the moment; one that cannot be read is refused when it is asked.
@@ -107,6 +130,7 @@ struct RowCheck {
       return !isComputed && others.allSatisfy { isPlain($0) && origins($0, names) == own }
     }
     return narrowings(entityMapping, old: old, new: new)
+      + valuesLeftOut(by: entityMapping, old: old, new: new)
       + unique.map {
         Condition(
           demand: .unique(properties: $0), sourceEntity: old.name, destinationEntity: new.name)
@@ -134,10 +158,12 @@ struct RowCheck {
     let before = Set(source.lineage(of: old).flatMap(\.uniquenessConstraints).map(Set.init))
     var result: [Condition] = []
     for constraint in destination.lineage(of: new).flatMap(\.uniquenessConstraints) {
+      let origins = mapping.attributeMappings.filter { constraint.contains($0.name) }.map(\.origin)
+      // No two objects get one, so whatever else is compared they differ.
+      if mapping.ownPolicyClassName == nil, origins.contains(.identifier) { continue }
       if isMixed(new), !isKept(constraint, in: new) {
         throw .init(reason: .constraint, mapping: mapping.name, property: constraint.first)
       }
-      let origins = mapping.attributeMappings.filter { constraint.contains($0.name) }.map(\.origin)
       let isComputed = origins.contains { if case .computed = $0 { true } else { false } }
       guard !isComputed, mapping.ownPolicyClassName == nil else {
         throw .init(reason: .constraint, mapping: mapping.name, property: constraint.first)
@@ -176,16 +202,19 @@ struct RowCheck {
       return .expression
     }
     switch property.origin {
-    case .standard, .constant: return nil
+    case .standard: return nil
+    // What cannot be converted is refused where objects are made one by one.
+    case .constant(let value):
+      return (try? attribute.type.fitted(value)) == nil ? .expression : nil
     case .relationship: return .expression
     case .computed(let expression):
       var allowed: Set = ["source", "entityMapping", "propertyMapping"]
       if entityMapping.ownPolicyClassName != nil { allowed.insert("entityPolicy") }
       return expression.freeVariables.isSubset(of: allowed) ? nil : .expression
-    case .attribute(let name, _):
-      guard let before = source.leafAttribute(named: name, of: old) else {
-        return .expression
-      }
+    case .attribute(let name, let replacement):
+      guard let before = source.leafAttribute(named: name, of: old),
+        (try? attribute.type.fitted(replacement)) != nil
+      else { return .expression }
       let isAlike =
         before.type == attribute.type || (before.type.isNumeric && attribute.type.isNumeric)
       return isAlike ? nil : .type

@@ -10,9 +10,22 @@ package enum CompiledMapping {
   ///
   /// - Throws: `MappingFileError` with the entity mapping and the property.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
-    try read(bytes) { reader, members throws(ModelFileError) in
-      try reader.mappings(members: members)
+    try noted(decoding: bytes).mapping
+  }
+
+  /// Reads the mapping model of an archive, and lists the parts that it does not show.
+  ///
+  /// - Throws: `MappingFileError` with the entity mapping and the property.
+  static func noted(
+    decoding bytes: [UInt8]
+  ) throws(MappingFileError) -> (mapping: MappingModel, notes: [MappingNote]) {
+    var notes: [MappingNote] = []
+    let mapping = try read(bytes) { reader, members throws(ModelFileError) in
+      let mappings = try reader.mappings(members: members)
+      notes = reader.notes
+      return mappings
     }
+    return (mapping, notes)
   }
 
   /// Reads the entity mappings of an archive, without their properties and expressions.
@@ -50,6 +63,8 @@ private struct ArchivedMappings {
   let archive: KeyedArchive
   private(set) var mapping: String?
   private(set) var property: String?
+  /// The parts that the entity mappings do not show.
+  private(set) var notes: [MappingNote] = []
   private var expressions: ArchivedExpressions
   /// How many more properties and entries may be read; mappings of a damaged archive may all share
   /// one large collection.
@@ -68,20 +83,54 @@ private struct ArchivedMappings {
       let name = try archive.requiredText("NSMappingName", of: member)
       mapping = name
       property = nil
-      result.append(try entityMapping(name: name, id: member))
+      let read = try entityMapping(name: name, id: member)
+      if read.sourceEntityName == nil && read.destinationEntityName == nil {
+        notes.append(MappingNote(.namesNoEntity, mapping: name))
+      } else {
+        result.append(read)
+      }
     }
     return result
   }
+
+  /// Notes the keys of an object that have a value and no known meaning.
+  private mutating func noteUnknownKeys(of id: KeyedArchive.ID, known: Set<String>) {
+    for (key, value) in archive.members(id: id) where !known.contains(key) {
+      switch value {
+      case .uid(0), .boolean(false), .integer(0): continue
+      case .uid(let target) where isEmptyCollection(target): continue
+      default:
+        notes.append(MappingNote(unknownField: key, mapping: mapping, property: property))
+      }
+    }
+  }
+
+  private func isEmptyCollection(_ target: Int) -> Bool {
+    guard target > 0, target < archive.count else { return false }
+    return (try? archive.elements(id: KeyedArchive.ID(rawValue: target)))?.isEmpty ?? false
+  }
+
+  private static let mappingKeys: Set<String> = [
+    "$class", "NSMappingName", "NSMappingType", "NSSourceEntityName", "NSDestinationEntityName",
+    "NSSourceEntityVersionHash", "NSDestinationEntityVersionHash", "NSSourceExpression",
+    "NSAttributeMappings", "NSRelationshipMappings", "NSEntityMigrationPolicyClassName",
+    "NSUserInfo",
+  ]
+  private static let propertyKeys: Set<String> = [
+    "$class", "NSDestinationPropertyName", "NSValueExpression", "NSUserInfo",
+  ]
 
   /// Names, entities and version hashes only, by which the versions of a mapping model are
   /// identified.
   func outlines(_ members: [KeyedArchive.ID]) throws(ModelFileError) -> [EntityMapping] {
     var result: [EntityMapping] = []
     for id in members {
+      let source = try archive.text(key: "NSSourceEntityName", of: id)
+      let destination = try archive.text(key: "NSDestinationEntityName", of: id)
+      if source == nil && destination == nil { continue }
       var mapping = EntityMapping(
-        name: try archive.requiredText("NSMappingName", of: id), kind: .custom,
-        source: try archive.text(key: "NSSourceEntityName", of: id),
-        destination: try archive.text(key: "NSDestinationEntityName", of: id))
+        name: try archive.requiredText("NSMappingName", of: id), kind: .custom, source: source,
+        destination: destination)
       mapping.sourceVersionHash = try hash(key: "NSSourceEntityVersionHash", of: id)
       mapping.destinationVersionHash = try hash(key: "NSDestinationEntityVersionHash", of: id)
       result.append(mapping)
@@ -110,6 +159,7 @@ private struct ArchivedMappings {
       result.sourceExpression = try expressions.expression(id: expression)
     }
     result.userInfo = try userInfo(of: id)
+    noteUnknownKeys(of: id, known: Self.mappingKeys)
     result.attributeMappings = try properties(key: "NSAttributeMappings", of: id)
     result.relationshipMappings = try properties(key: "NSRelationshipMappings", of: id)
     return result
@@ -155,6 +205,7 @@ private struct ArchivedMappings {
         mapping.valueExpression = try expressions.expression(id: expression)
       }
       mapping.userInfo = try userInfo(of: member)
+      noteUnknownKeys(of: member, known: Self.propertyKeys)
       result.append(mapping)
     }
     property = nil

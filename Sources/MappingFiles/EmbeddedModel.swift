@@ -136,7 +136,8 @@ private struct EditorArchive {
     }
     // A default that this version cannot read, such as a date in words, changes no hash.
     if let text = facts.text(key: "XD_PAttK_defaultValueAsString"),
-      let value = AttributeText.value(text: text, for: type)
+      case .value(let value) = AttributeText.defaultValue(
+        text: text, for: type, isOptional: attribute.isOptional)
     {
       attribute.defaultValue = value
     }

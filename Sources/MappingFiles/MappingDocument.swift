@@ -68,15 +68,7 @@ package struct MappingDocument: Sendable {
   package func mapping(
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(MappingFileError) -> MappingModel {
-    let listed = try document.targets(
-      relationship: "entitymappings", of: root, id: rootID, type: ObjectType.entityMapping)
-    var entries: [Entry] = []
-    for (id, object) in listed {
-      entries.append(
-        Entry(id: id, object: object, number: try object.number(name: "mappingnumber") ?? 0))
-    }
-    // Mappings that have the same number keep the order of their names.
-    entries.sort { ($0.number, $0.name) < ($1.number, $1.name) }
+    let entries = try self.entries()
     var names: Set<String> = []
     for entry in entries where !names.insert(entry.name).inserted {
       throw MappingFileError(.duplicateMapping, mapping: entry.name)
@@ -100,12 +92,9 @@ package struct MappingDocument: Sendable {
   func outline(
     source: ManagedObjectModel, destination: ManagedObjectModel
   ) throws(MappingFileError) -> MappingModel {
-    let listed = try document.targets(
-      relationship: "entitymappings", of: root, id: rootID, type: ObjectType.entityMapping)
     let hashes = Hashes(source: source, destination: destination)
     var result: [EntityMapping] = []
-    for (id, object) in listed {
-      let entry = Entry(id: id, object: object, number: 0)
+    for entry in try entries() {
       var mapping = EntityMapping(
         name: entry.name, kind: .custom, source: entry.source, destination: entry.destination)
       mapping.sourceVersionHash = try hashes.hash(name: entry.source, side: .source)
@@ -115,11 +104,65 @@ package struct MappingDocument: Sendable {
     return MappingModel(entityMappings: result)
   }
 
-  private enum ObjectType {
-    static let mappingModel = "XDDEVMAPPINGMODEL"
-    static let entityMapping = "XDDEVENTITYMAPPING"
-    static let attributeMapping = "XDDEVATTRIBUTEMAPPING"
-    static let relationshipMapping = "XDDEVRELATIONSHIPMAPPING"
+  /// The entity mappings that the mapping model lists, in processing order.
+  ///
+  /// One that names no entity maps nothing and is skipped; `notes` names it.
+  private func entries() throws(MappingFileError) -> [Entry] {
+    var entries: [Entry] = []
+    for (id, object) in try listed() {
+      let entry = Entry(
+        id: id, object: object, number: try object.number(name: "mappingnumber") ?? 0)
+      if entry.source != nil || entry.destination != nil { entries.append(entry) }
+    }
+    // Mappings that have the same number keep the order of their names.
+    return entries.sorted { ($0.number, $0.name) < ($1.number, $1.name) }
+  }
+
+  private func listed() throws(MappingFileError) -> [(id: String, object: CoreDataDocument.Object)]
+  {
+    try document.targets(
+      relationship: "entitymappings", of: root, id: rootID, type: ObjectType.entityMapping)
+  }
+
+  /// The parts of the document that the mapping model does not show.
+  ///
+  /// - Throws: `MappingFileError`, if the document is damaged.
+  func notes() throws(MappingFileError) -> [MappingNote] {
+    var notes = DocumentFields.unknown(in: root).map { MappingNote(unknownField: $0) }
+    for (id, object) in try listed() {
+      let entry = Entry(id: id, object: object, number: 0)
+      guard entry.source != nil || entry.destination != nil else {
+        notes.append(MappingNote(.namesNoEntity, mapping: entry.name))
+        continue
+      }
+      notes += try entryNotes(entry)
+    }
+    return notes
+  }
+
+  private func entryNotes(_ entry: Entry) throws(MappingFileError) -> [MappingNote] {
+    var fields = DocumentFields.unknown(in: entry.object)
+    if let type = entry.object.text(name: "mappingtypename"), type != "Undefined" {
+      fields.append("mappingtypename \(type)")
+    }
+    if try !entry.object.flag(name: "autogenerateexpression") {
+      fields.append("autogenerateexpression 0")
+    }
+    var notes = fields.map { MappingNote(unknownField: $0, mapping: entry.name) }
+    for (key, type) in [
+      ("attributemappings", ObjectType.attributeMapping),
+      ("relationshipmappings", ObjectType.relationshipMapping),
+    ] {
+      for (_, object) in try document.targets(
+        relationship: key, of: entry.object, id: entry.id, type: type)
+      {
+        notes += DocumentFields.unknown(in: object).map {
+          MappingNote(
+            unknownField: $0, mapping: entry.name, property: object.text(name: "name"))
+        }
+      }
+    }
+    return notes
   }
 
   private struct Entry {
@@ -133,6 +176,8 @@ package struct MappingDocument: Sendable {
       object.text(name: "name")
         ?? EntityMapping.standardName(source: source, destination: destination) ?? id
     }
+    /// The two entities between which the mapping leads.
+    var place: (source: String?, destination: String?) { (source, destination) }
   }
 
   private struct Hashes {
@@ -153,9 +198,6 @@ package struct MappingDocument: Sendable {
   private func entityMapping(
     entry: Entry, expressions: ImplicitExpressions, hashes: Hashes
   ) throws(MappingFileError) -> EntityMapping {
-    guard entry.source != nil || entry.destination != nil else {
-      throw MappingFileError(.incomplete(object: entry.id, key: "sourcename"))
-    }
     let policy = entry.object.text(name: "migrationpolicyclassname")
     var result = EntityMapping(
       name: entry.name,
@@ -173,16 +215,20 @@ package struct MappingDocument: Sendable {
     }
     result.attributeMappings = try properties(
       key: "attributemappings", type: ObjectType.attributeMapping, entry: entry
-    ) { expressions.attribute(name: $0, from: entry.source) }
+    ) { name, _ in expressions.attribute(name: name, from: entry.source) }
     result.relationshipMappings = try properties(
       key: "relationshipmappings", type: ObjectType.relationshipMapping, entry: entry
-    ) { expressions.relationship(name: $0, from: entry.source, to: entry.destination) }
+    ) { name, object throws(MappingFileError) in
+      try RelationshipInspector(object, property: name, entry: entry.place)
+        .expression(otherwise: expressions)
+    }
     return result
   }
 
   /// The property mappings by name, in which order the compiler writes them.
   private func properties(
-    key: String, type: String, entry: Entry, implicit: (String) -> ValueExpression?
+    key: String, type: String, entry: Entry,
+    implicit: (String, CoreDataDocument.Object) throws(MappingFileError) -> ValueExpression?
   ) throws(MappingFileError) -> [PropertyMapping] {
     var result: [PropertyMapping] = []
     for (id, object) in try document.targets(
@@ -196,7 +242,7 @@ package struct MappingDocument: Sendable {
         if let bytes = try object.bytes(name: "valueexpressiondata") {
           mapping.valueExpression = try expression(bytes: bytes)
         } else if try object.flag(name: "autogenerateexpression") {
-          mapping.valueExpression = implicit(name)
+          mapping.valueExpression = try implicit(name, object)
         }
         mapping.userInfo = try userInfo(of: object)
         result.append(mapping)

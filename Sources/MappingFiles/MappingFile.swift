@@ -32,6 +32,27 @@ package struct MappingFile: Sendable {
     package var origin: ModelOrigin
   }
 
+  /// The two versions that a mapping model was made for, by the checksums of their hashes.
+  package struct Versions: Hashable, Sendable {
+    /// The checksum of the model before the migration.
+    package var source: String
+    /// The checksum of the model after the migration.
+    package var destination: String
+
+    /// Takes the checksums of two models.
+    package init(source: String, destination: String) {
+      (self.source, self.destination) = (source, destination)
+    }
+
+    /// Computes the checksums of two models; nil where a hash is not known.
+    package init?(from source: ManagedObjectModel, to destination: ManagedObjectModel) {
+      guard let old = try? source.versionHashes(), let new = try? destination.versionHashes() else {
+        return nil
+      }
+      self.init(source: old.checksum, destination: new.checksum)
+    }
+  }
+
   /// The path of the mapping model.
   package var path: FilePath
   /// The form of the file, by its extension.
@@ -42,27 +63,37 @@ package struct MappingFile: Sendable {
   package var source: Model?
   /// The model after the migration; nil unless the file is a document.
   package var destination: Model?
+  /// The versions that the file embeds or names; nil where it names none.
+  package private(set) var versions: Versions?
+  /// Parts of the file that the mapping model does not show.
+  package private(set) var notes: [MappingNote] = []
 
   /// Reads a mapping model in any of the three forms.
   ///
   /// - Throws: `MappingFileError` with the file.
   package static func read(_ path: FilePath) throws(MappingFileError) -> MappingFile {
     do throws(MappingFileError) {
-      switch path.extension {
-      case "xcmappingmodel": return try document(path: path, file: path.appending("xcmapping.xml"))
-      case "xml": return try document(path: path, file: path)
-      case "cdm":
-        return MappingFile(
-          path: path, form: .compiled,
-          mapping: try CompiledMapping.mapping(decoding: try bytes(file: path)))
-      case "json":
-        return MappingFile(
-          path: path, form: .json,
-          mapping: try MappingTextReader.mapping(decoding: try bytes(file: path)))
-      default: throw MappingFileError(.unknownForm)
+      var file = try readForm(path)
+      file.notes += file.mapping.mappingsWithoutSource.map {
+        MappingNote(.makesNoObjects, mapping: $0)
       }
+      return file
     } catch {
       throw error.at(file: path)
+    }
+  }
+
+  private static func readForm(_ path: FilePath) throws(MappingFileError) -> MappingFile {
+    switch path.extension {
+    case "xcmappingmodel": return try document(path: path, file: path.appending("xcmapping.xml"))
+    case "xml": return try document(path: path, file: path)
+    case "cdm":
+      let (mapping, notes) = try CompiledMapping.noted(decoding: try bytes(file: path))
+      return MappingFile(path: path, form: .compiled, mapping: mapping, notes: notes)
+    case "json":
+      let (mapping, versions) = try MappingTextReader.file(decoding: try bytes(file: path))
+      return MappingFile(path: path, form: .json, mapping: mapping, versions: versions)
+    default: throw MappingFileError(.unknownForm)
     }
   }
 
@@ -92,7 +123,8 @@ package struct MappingFile: Sendable {
       return MappingFile(
         path: path, form: .document, mapping: mapping,
         source: Model(model: source, origin: .embedded),
-        destination: Model(model: destination, origin: .embedded))
+        destination: Model(model: destination, origin: .embedded),
+        versions: Versions(from: source, to: destination))
     default: return nil
     }
   }
@@ -119,7 +151,8 @@ package struct MappingFile: Sendable {
     return MappingFile(
       path: path, form: .document,
       mapping: try document.mapping(source: source.model, destination: destination.model),
-      source: source, destination: destination)
+      source: source, destination: destination,
+      versions: Versions(from: source.model, to: destination.model), notes: try document.notes())
   }
 
   /// The embedded model, or else the one at the path in the document.
@@ -155,6 +188,18 @@ package struct MappingFile: Sendable {
       folder.removeLastComponent()
     }
     return result
+  }
+}
+
+extension MappingModel {
+  /// The names of mappings that give attributes values and have no source objects: Core Data makes
+  /// no object by them.
+  fileprivate var mappingsWithoutSource: [String] {
+    entityMappings.filter { mapping in
+      mapping.sourceEntityName == nil && mapping.sourceExpression == nil
+        && mapping.ownPolicyClassName == nil
+        && mapping.attributeMappings.contains { $0.valueExpression != nil }
+    }.map(\.name)
   }
 }
 

@@ -7,10 +7,12 @@ package enum MappingText {
   static let format = "godwit mapping model"
   static let version = "1"
 
-  /// The mapping model as JSON, ending in a newline.
+  /// The mapping model as JSON, ending in a newline, with the versions that it was made for.
   ///
   /// - Throws: `MappingFileError` with `noText`, if a value has no text in the predicate format.
-  package static func text(mapping: MappingModel) throws(MappingFileError) -> String {
+  package static func text(
+    mapping: MappingModel, versions: MappingFile.Versions? = nil
+  ) throws(MappingFileError) -> String {
     var entries: [(inout JSONText) -> Void] = []
     for entityMapping in mapping.entityMappings {
       do {
@@ -21,10 +23,15 @@ package enum MappingText {
       }
     }
     var text = JSONText()
-    text.object([
+    var members: [Member] = [
       ("format", { $0.string(value: format) }), ("version", { $0.raw(version) }),
-      ("mappings", { $0.array(entries) }),
-    ])
+    ]
+    if let versions {
+      members.append(("sourceVersion", { $0.string(value: versions.source) }))
+      members.append(("destinationVersion", { $0.string(value: versions.destination) }))
+    }
+    members.append(("mappings", { $0.array(entries) }))
+    text.object(members)
     return text.text + "\n"
   }
 

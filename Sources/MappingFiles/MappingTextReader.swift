@@ -8,6 +8,15 @@ package enum MappingTextReader {
   ///
   /// - Throws: `MappingFileError` with mapping, property and line, and the column in an expression.
   package static func mapping(decoding bytes: [UInt8]) throws(MappingFileError) -> MappingModel {
+    try file(decoding: bytes).mapping
+  }
+
+  /// Reads a mapping model, and the two versions that it was made for where the file names them.
+  ///
+  /// - Throws: `MappingFileError` with mapping, property and line, and the column in an expression.
+  static func file(
+    decoding bytes: [UInt8]
+  ) throws(MappingFileError) -> (mapping: MappingModel, versions: MappingFile.Versions?) {
     let tree = try JSONTree(parsing: bytes)
     var root = try JSONObject(tree: tree, key: "the file")
     guard try root.text(key: "format") == MappingText.format else {
@@ -18,6 +27,9 @@ package enum MappingTextReader {
       throw MappingFileError(.unsupportedVersion(version?.scalarText ?? ""), line: version?.line)
     }
     _ = root.take("$schema")
+    let versions = (
+      try root.text(key: "sourceVersion"), try root.text(key: "destinationVersion")
+    )
     guard let list = root.take("mappings") else {
       throw MappingFileError(.incomplete(object: "the file", key: "mappings"))
     }
@@ -35,7 +47,13 @@ package enum MappingTextReader {
       }
       result.append(mapping)
     }
-    return MappingModel(entityMappings: result)
+    guard let source = versions.0, let destination = versions.1 else {
+      return (MappingModel(entityMappings: result), nil)
+    }
+    return (
+      MappingModel(entityMappings: result),
+      MappingFile.Versions(source: source, destination: destination)
+    )
   }
 }
 

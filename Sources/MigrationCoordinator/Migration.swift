@@ -178,15 +178,14 @@ package struct Migration: Sendable {
     _ = remove(workspace)
   }
 
-  /// Whether an error leaves the work worth something: what the system lacks may be there later,
-  /// and a refusal says nothing of what is done.
+  /// Whether a later run can go on from what is done: where the system or a device is the cause,
+  /// and in work of an earlier run unless the error makes it suspect.
   private func keepsWork(_ work: Work, in workspace: Workspace, after error: any Error) -> Bool {
-    if case .changedDuringMigration? = (error as? StoreError)?.problem { return false }
-    guard (try? workspace.hasDoneSomething) == true else { return false }
-    let status = words.failure(error).exitStatus
-    let isOfSystem = [69, 71, 74].contains(status)
-    let isOfWork = [65, 70].contains(status)
-    return isOfSystem || (work.wasThere && !isOfWork)
+    // What cannot be looked at may be there.
+    guard (try? workspace.hasDoneSomething) ?? true else { return false }
+    let disposition = StoreError.disposition(of: error)
+    if disposition.contains(.workReusable) { return true }
+    return work.wasThere && !disposition.contains(.workSuspect)
   }
 
   /// Removes the work folder; what is left of it harms nobody.
@@ -321,6 +320,7 @@ package struct Migration: Sendable {
     let result = workspace.paths.result
     try Files.removeRegularFile(result)
     try SourceFile.copy(survey.access.readable, to: result)
+    if request.givesNewUUID { try StoreConnection.setNewUUID(result) }
     if request.journalMode.map({ $0 == .wal }) ?? survey.access.usesWAL {
       try StoreConnection.setWAL(result)
     }

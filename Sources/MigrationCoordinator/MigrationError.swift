@@ -15,6 +15,10 @@ package enum MigrationError: Error, Sendable {
   /// The relationship `Entity.relationship` was named for a join table, and is not one of two
   /// inverse to-many relationships of an entity with itself.
   case joinTableUnknown(String)
+  /// The text is no expression for an attribute.
+  case settingUnreadable(String, ValueSetting.Problem)
+  /// No version on the way has an attribute of that name; those of the target of which entities.
+  case settingUnknown([String], target: ManagedObjectModel)
   /// The store has features that a migration would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature], extras: [ExtraEntry] = [])
   /// The models, the mapping or the data rule the migration out.
@@ -34,6 +38,9 @@ package enum MigrationError: Error, Sendable {
   case noMappingFits([FilePath], [MigrationRoute.Unused])
   /// A mapping model was made for other versions than those of the store and the target.
   case mappingMismatch(FilePath, [MappingMismatch])
+  /// A mapping model fits versions, and the way of the migration does not go over them; the names
+  /// of the versions that its file names.
+  case mappingElsewhere(FilePath, from: [String], to: [String])
   /// Mapping models of one step refer to entities or properties that do not exist.
   case mappingProblems([FilePath], [MappingProblem])
   /// Several mapping models do not make one migration together.

@@ -80,6 +80,11 @@ package struct MigrationReport: Codable, Sendable {
     package var wasNamed: Bool
     /// Why it was not used, as the end of a sentence.
     package var reason: String
+    /// Whether it was left out because it loses what inference keeps.
+    package var losesMore: Bool?
+
+    /// Whether the user expects that it is used.
+    package var isExpected: Bool { wasNamed || losesMore == true }
   }
 
   /// A part of the destination model that the model cached in the result lacks.
@@ -172,6 +177,8 @@ package struct MigrationReport: Codable, Sendable {
   package var steps: [Step] = []
   /// Mapping models that no step used, including unreadable ones.
   package var unusedMappings: [UnusedMapping] = []
+  /// Parts of the files of mapping models that these do not show; nil where there are none.
+  package var mappingNotes: [NotedMapping]?
   /// What the models of the first and the last version say differently; nil if there was nothing
   /// to do.
   package var models: ComparedModels?
@@ -332,6 +339,7 @@ extension MigrationReport {
   mutating func note(_ found: FoundRoute, stages: [Stage], words: OutcomeWords) {
     steps = Step.steps(of: stages)
     unusedMappings = found.unusedMappings(words)
+    mappingNotes = found.notes.isEmpty ? nil : found.notes
   }
 }
 
@@ -339,7 +347,9 @@ extension FoundRoute {
   /// Mapping models that no step uses, including unreadable ones.
   package func unusedMappings(_ words: OutcomeWords) -> [MigrationReport.UnusedMapping] {
     route.unused.map {
-      .init(path: $0.name, wasNamed: $0.standing != .found, reason: $0.reason.sentence)
+      .init(
+        path: $0.name, wasNamed: $0.standing != .found, reason: $0.reason.sentence,
+        losesMore: $0.reason.isByLoss ? true : nil)
     }
       + unreadable.map {
         .init(
@@ -360,6 +370,9 @@ extension MigrationRoute.Unused.Reason {
     case .overlaps(let other): "\(other) takes the same objects"
     case .incomplete(let entity): "it leaves out \(entity)"
     case .elsewhere: "it is for other versions"
+    case .lessExact(let other): "\(other) is for exactly these two versions"
+    case .losesMore(let name):
+      "it would lose \(name), which inference keeps; --mapping uses it all the same"
     }
   }
 }

@@ -101,6 +101,9 @@ package struct MigrationRequest: Sendable {
   package var mappings: [FilePath] = []
   /// Folders to search for mapping models, with everything below them.
   package var mappingFolders: [FilePath] = []
+  /// Expressions for attributes, each `Entity.property=EXPRESSION`, which count instead of what the
+  /// mapping says of them.
+  package var settings: [String] = []
   /// Whether to migrate through every version between the store's and the target's.
   package var isProgressive = false
   /// Whether to ignore all mapping models and infer every step.
@@ -119,6 +122,8 @@ package struct MigrationRequest: Sendable {
   /// Whether a store that already has the target's model is copied to the output; otherwise none is
   /// made.
   package var copiesIfCurrent = false
+  /// Whether the result gets an identifier of its own, `Z_UUID`, instead of that of the store.
+  package var givesNewUUID = false
   /// For pairs of inverse relationships of an entity with itself: the one after which the join
   /// table is named, as `Entity.relationship`.
   package var joinTables: [String] = []
@@ -174,7 +179,9 @@ package struct MigrationRequest: Sendable {
       "\(isProgressive) \(infersOnly) \(infers)", journalMode?.rawValue ?? "",
       validation.rawValue,
     ]
+    if !settings.isEmpty { options += ["set"] + settings }
     if salvages { options.append("salvage") }
+    if givesNewUUID { options.append("new uuid") }
     if history == .drop { options.append("history drop") }
     if cloudKit == .carry { options.append("cloudkit carry") }
     options.append("extra tables \(extraTables.rawValue)")
@@ -208,6 +215,7 @@ package struct MigrationRequest: Sendable {
     var options = defectChoices.mends ? defectChoices.mendingOptions : []
     if history == .drop { options.append("--history drop") }
     if salvages { options.append("--salvage") }
+    if givesNewUUID { options.append("--new-uuid") }
     return options.map {
       Refusal(reason: .mirroring(.option($0)), entity: "--cloudkit carry")
     }

@@ -83,6 +83,7 @@ package struct PreparedMigration: Sendable {
         route: found.route, source: survey.schema, isStepwise: request.isStepwise,
         independentPolicies: request.independentPolicies,
         allowsFilters: request.allowsFilters(of: survey),
+        validates: request.validation == .strict,
         joins: try JoinChoices(request: request, target: target.model))
       return (found, planner.stages)
     }
@@ -105,9 +106,14 @@ package struct PreparedMigration: Sendable {
   private static func check(_ step: MigrationRoute.Step) throws {
     guard !step.mappings.isEmpty else { return }
     let (source, destination) = (step.source.model, step.destination.model)
-    let problems = MappingCheck(
+    var problems = MappingCheck(
       models: step.mappings.map(\.mapping), source: source, destination: destination
     ).problems
+    if let inferred = step.inferred {
+      // What else is wrong is told as where all is inferred.
+      let names = Set(inferred.settings.map(\.property))
+      problems.removeAll { $0.property.map { !names.contains($0) } ?? false }
+    }
     guard problems.isEmpty else {
       throw MigrationError.mappingProblems(step.mappings.map { FilePath($0.name) }, problems)
     }
@@ -136,13 +142,29 @@ package struct PreparedMigration: Sendable {
       }) + (try ExternalFileSearch(survey: survey, stage: first).carried())
   }
 
-  /// Adds to losses on a detour why the direct way is not possible; returns other errors unchanged.
+  /// Adds to losses the mapping models of the way, and on a detour why the direct way is not
+  /// possible; returns other errors unchanged.
   func explained(_ error: any Error) -> any Error {
-    guard case MigrationError.losses(let store, var refusal) = error,
-      refusal.refused.contains(where: { $0.cause == .detour })
-    else { return error }
-    refusal.directRefusals = route?.route.directRefusals ?? []
+    guard case MigrationError.losses(let store, var refusal) = error else { return error }
+    refusal.mappings = route?.route.steps.flatMap(\.mappings).map(\.name) ?? []
+    if refusal.refused.contains(where: { $0.cause == .detour }) {
+      refusal.directRefusals = route?.route.directRefusals ?? []
+    }
     return MigrationError.losses(store: store, refusal)
+  }
+
+  /// The fetch indexes of the target's model that the model in a store of its version lacks, as
+  /// `Entity.index`; no version hash covers indexes, so Core Data adds none of them.
+  package var missingIndexes: [String] {
+    // Frameworks before this one keep no fetch indexes in their models.
+    guard !isNeeded, survey.metadata.frameworkVersion ?? 0 >= 847,
+      let cached = try? StoreReader(immutable: survey.access.readable).cachedModel()
+    else { return [] }
+    return survey.model.entities.flatMap { entity in
+      let known = Set((cached.entity(name: entity.name)?.fetchIndexes ?? []).map(\.name))
+      return entity.fetchIndexes.filter { !known.contains($0.name) }
+        .map { "\(entity.name).\($0.name)" }
+    }
   }
 
   /// The names of the versions that the store has and gets: of one that has the target's model,

@@ -36,8 +36,10 @@ struct RunInputs: ResumableFile, Hashable {
       "--validation": request.validation.rawValue,
       "--range-rows": request.rangeRows.map { "\($0)" } ?? "",
       "--join-table": request.joinTables.joined(separator: " "),
+      "--set": request.settings.joined(separator: " "),
       "--stepwise": request.isStepwise ? "yes" : "",
       "--salvage": request.salvages ? "yes" : "",
+      "--new-uuid": request.givesNewUUID ? "yes" : "",
       "--cloudkit": request.cloudKit == .carry ? "carry" : "",
       "--history": request.history == .drop ? "drop" : "",
       "--extra-tables": request.extraTables == .refuse ? "" : request.extraTables.rawValue,
@@ -84,9 +86,8 @@ extension Workspace {
     guard try Files.fileStatusIfPresent(paths.run, followLinks: false)?.kind == .file else {
       return nil
     }
-    return try? VersionedFile<RunInputs>(
-      sealed: Files.readFile(paths.run, limit: 1 << 30)
-    ).content
+    let bytes = try Files.readFile(paths.run, limit: 1 << 30)
+    return try? VersionedFile<RunInputs>(sealed: bytes).content
   }
 
   /// Takes up the work of an interrupted run, or notes what this one is made for.

@@ -132,7 +132,7 @@ extension WorkOrderDocument {
   package func attachSource(
     to connection: StoreConnection, without dropped: RowKeyReader?
   ) throws {
-    let source = StoreConnection.uri(reading: FilePath(source))
+    let source = try StoreConnection.uri(reading: FilePath(source))
     let support = FilePath(support)
     try connection.run { db in
       db.add(function: Self.externalFunction(support: support))

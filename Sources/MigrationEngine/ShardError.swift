@@ -1,8 +1,4 @@
-/// An error of an engine that may come of pages of the source that are not as they should be.
-package protocol DamageTelling: Error {
-  /// Whether this one may.
-  var tellsDamage: Bool { get }
-}
+package import SystemCalls
 
 /// Why a worker could not make its shard.
 package struct ShardError: Error, Hashable, Sendable {
@@ -29,5 +25,15 @@ package struct ShardError: Error, Hashable, Sendable {
   package init(_ problem: Problem, table: String? = nil) {
     self.problem = problem
     self.table = table
+  }
+}
+
+extension ShardError: DisposedError {
+  /// What the error means for the work done before it.
+  package var disposition: ErrorDisposition {
+    switch problem {
+    case .coordinatorGone: .system
+    case .orderUnreadable, .orderIncomplete, .digestsDiffer, .externalNameDamaged: .fault
+    }
   }
 }

@@ -38,14 +38,18 @@ package struct RecordedWay: Codable, Hashable, Sendable {
   package var configuration: String?
   /// The relationships of `--join-table`.
   package var joinTables: [String]
+  /// The expressions of `--set`; nil where there are none.
+  package var settings: [String]?
   /// The choices of the migration, by the option that names each; empty for one without a word.
   package var choices: [String: String]
 
   /// States a way.
   package init(
     store: String, versions: [Version], mappings: [[Mapping]], target: [String],
-    models: [String], configuration: String?, joinTables: [String], choices: [String: String]
+    models: [String], configuration: String?, joinTables: [String], settings: [String] = [],
+    choices: [String: String]
   ) {
+    self.settings = settings.isEmpty ? nil : settings
     (self.store, self.versions, self.mappings) = (store, versions, mappings)
     (self.target, self.models, self.configuration) = (target, models, configuration)
     (self.joinTables, self.choices) = (joinTables, choices)

@@ -61,7 +61,9 @@ struct ArchivableParts {
     for (entity, property, part) in source.unreadParts {
       switch part.part {
       case .validation, .limit, .predicate: continue
-      case .defaultValue where isCarried(entity, property: property): continue
+      case .defaultValue where isCarried(entity, property: property),
+        .leftoverDefault where isCarried(entity, property: property):
+        continue
       default:
         leftOut.append(ModelFileError(.unread(part), entity: entity, property: property))
       }

@@ -174,10 +174,16 @@ struct ArchivedEntities {
       () throws(ModelFileError) in try expressions.value(id: value)
     }
     if let known {
-      attribute.defaultValue = known.converted(to: attribute.type)
-    } else {
-      attribute.opaqueDefault = archive.extracted(value, notTo: Self.modelClasses)
+      if let fitting = known.converted(to: attribute.type).default(of: attribute.type) {
+        attribute.defaultValue = fitting
+        return
+      }
+      attribute.unread.append(
+        UnreadPart(
+          part: known.isLeftover(in: attribute) ? .leftoverDefault : .defaultValue,
+          form: known.formatText))
     }
+    attribute.opaqueDefault = archive.extracted(value, notTo: Self.modelClasses)
   }
 
   /// Reads the elements of a composite attribute, in their declared order.
@@ -381,5 +387,14 @@ struct ArchivedEntities {
           UnreadPart(part: .userInfo, name: key, form: "of the model itself, or damaged"))
       }
     }
+  }
+}
+
+extension AttributeValue {
+  /// Whether it is a text that was the default value of another type than an attribute's.
+  fileprivate func isLeftover(in attribute: Attribute) -> Bool {
+    guard case .string(let text) = self else { return false }
+    return AttributeText.defaultValue(
+      text: text, for: attribute.type, isOptional: attribute.isOptional) == .leftover
   }
 }

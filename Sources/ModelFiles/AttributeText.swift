@@ -19,6 +19,40 @@ package enum AttributeText {
     }
   }
 
+  /// What the text of a default value amounts to.
+  package enum Default: Hashable {
+    /// New objects have that value.
+    case value(AttributeValue)
+    /// Xcode left the text behind when the attribute changed its type: new objects have no value.
+    case leftover
+    /// The text has a meaning that is not known, or is no value of the type.
+    case unread
+  }
+
+  /// The default value that a text means for an attribute.
+  ///
+  /// A default is held to what any other value of the attribute is: a number has to be in the range
+  /// of the type, and be a number.
+  package static func defaultValue(
+    text: String, for type: AttributeType, isOptional: Bool
+  ) -> Default {
+    switch type {
+    // Xcode's editor has no default values of these types.
+    case .binary, .transformable, .undefined, .objectID, .composite: return .leftover
+    case .boolean:
+      // Xcode keeps the text of a number that became a Boolean.
+      if let number = Double(text), number.isFinite { return .value(.boolean(number != 0)) }
+    case .integer16, .integer32, .integer64, .decimal, .double, .float, .string, .date, .uuid,
+      .uri:
+      break
+    }
+    guard let value = value(text: text, for: type) else {
+      // Of the text of an optional UUID no object can have been made.
+      return type == .uuid && isOptional ? .leftover : .unread
+    }
+    return value.default(of: type).map { .value($0) } ?? .unread
+  }
+
   static func flag(text: String) -> Bool? {
     switch text {
     case "YES", "1", "true": true
@@ -50,6 +84,16 @@ package enum AttributeText {
 }
 
 extension AttributeValue {
+  /// The value that new objects of an attribute of a type have by this one; nil where they can have
+  /// none.
+  func `default`(of type: AttributeType) -> AttributeValue? {
+    switch self {
+    case .real(let number), .date(let number): if !number.isFinite { return nil }
+    default: break
+    }
+    return try? type.fitted(self)
+  }
+
   /// The value in the type of its attribute: archives may have 0 for a boolean or a float.
   func converted(to type: AttributeType) -> AttributeValue {
     switch (type.numberKind, self) {

@@ -26,6 +26,7 @@ struct EntityElement {
       () throws(ModelFileError) in try element.flag(attribute: "isAbstract")
     }
     entity.isAbstract = isAbstract ?? false
+    entity.unread += element.unknownSettings
     for child in tree.children(of: element) {
       var unread: [UnreadPart] = []
       let name = child.attributes["name"]
@@ -87,12 +88,13 @@ struct EntityElement {
       attribute.allowsCloudEncryption = try element.flag(attribute: "allowsCloudEncryption")
       attribute.valueTransformerName = element.attributes["valueTransformerName"]
       attribute.valueClassName = element.attributes["customClassName"]
-      attribute.compositeName = element.attributes["compositeName"]
+      attribute.compositeName = element.compositeName
       attribute.versionHashModifier = element.versionHashModifier
       attribute.renamingIdentifier = element.renamingIdentifier(of: name)
       attribute.derivation = try derivation(element: element, noting: &attribute.unread)
       try readValues(of: element, into: &attribute)
       attribute.userInfo = try userInfo(in: element, noting: &attribute.unread)
+      attribute.unread += element.unknownSettings
       // A composite within a composite is refused by name, so its elements are not needed.
       if let name = attribute.compositeName, !isElement, let composite = composites[name] {
         for child in tree.children(of: composite, named: "attribute") {
@@ -130,10 +132,10 @@ struct EntityElement {
   ) throws(ModelFileError) {
     let type = attribute.type
     var unread: [UnreadPart] = []
-    func value(part: UnreadPart.Part, key: String) -> AttributeValue? {
+    func limit(key: String) -> AttributeValue? {
       guard let text = element.attributes[key] else { return nil }
       let value = AttributeText.value(text: text, for: type)
-      if value == nil { unread.append(UnreadPart(part: part, form: "\(key) \(text)")) }
+      if value == nil { unread.append(UnreadPart(part: .limit, form: "\(key) \(text)")) }
       return value
     }
     func length(key: String) throws(ModelFileError) -> Int64? {
@@ -141,19 +143,25 @@ struct EntityElement {
         try element.integer(attribute: key)
       } ?? nil
     }
+    let key = type == .date ? "defaultDateTimeInterval" : "defaultValueString"
+    if let text = element.attributes[key] {
+      switch AttributeText.defaultValue(text: text, for: type, isOptional: attribute.isOptional) {
+      case .value(let value): attribute.defaultValue = value
+      case .leftover:
+        unread.append(UnreadPart(part: .leftoverDefault, form: "\(key) \(text)"))
+      case .unread: unread.append(UnreadPart(part: .defaultValue, form: "\(key) \(text)"))
+      }
+    }
     if type == .date {
-      attribute.defaultValue = value(part: .defaultValue, key: "defaultDateTimeInterval") ?? .null
-      attribute.limits.minimum = value(part: .limit, key: "minDateTimeInterval")
-      attribute.limits.maximum = value(part: .limit, key: "maxDateTimeInterval")
+      attribute.limits.minimum = limit(key: "minDateTimeInterval")
+      attribute.limits.maximum = limit(key: "maxDateTimeInterval")
     } else if type == .string {
-      attribute.defaultValue = value(part: .defaultValue, key: "defaultValueString") ?? .null
       attribute.limits.minimumLength = try length(key: "minValueString")
       attribute.limits.maximumLength = try length(key: "maxValueString")
       attribute.limits.pattern = element.attributes["regularExpressionString"]
     } else {
-      attribute.defaultValue = value(part: .defaultValue, key: "defaultValueString") ?? .null
-      attribute.limits.minimum = value(part: .limit, key: "minValueString")
-      attribute.limits.maximum = value(part: .limit, key: "maxValueString")
+      attribute.limits.minimum = limit(key: "minValueString")
+      attribute.limits.maximum = limit(key: "maxValueString")
     }
     attribute.unread += unread
   }
@@ -180,6 +188,7 @@ struct EntityElement {
       relationship.versionHashModifier = element.versionHashModifier
       relationship.renamingIdentifier = element.renamingIdentifier(of: name)
       relationship.userInfo = try userInfo(in: element, noting: &relationship.unread)
+      relationship.unread += element.unknownSettings
       return relationship
     } catch {
       throw error.at(property: name)
@@ -209,6 +218,7 @@ struct EntityElement {
       property.versionHashModifier = element.versionHashModifier
       property.renamingIdentifier = element.renamingIdentifier(of: name)
       property.userInfo = try userInfo(in: element, noting: &property.unread)
+      property.unread += element.unknownSettings
       return property
     } catch {
       throw error.at(property: name)

@@ -60,7 +60,9 @@ package struct ModelBundle: Hashable, Sendable {
   ///
   /// - Throws: `ModelFileError`, for no model or several.
   package init(_ path: FilePath) throws(ModelFileError) {
-    guard let folder = Folder.kind(of: path) else { throw ModelFileError(.notFound, file: path) }
+    guard let folder = try Folder.kind(of: path) else {
+      throw ModelFileError(.notFound, file: path)
+    }
     switch (path.extension, folder) {
     case ("xcdatamodel"?, true), ("mom"?, false):
       self.init(path: path, versions: [Self.version(path: path)], current: nil)
@@ -185,12 +187,24 @@ package struct ModelBundle: Hashable, Sendable {
 /// Searches folders for models.
 private enum Folder {
   /// Whether the path is that of a folder, nil if it does not exist.
-  static func kind(of path: FilePath) -> Bool? {
-    var isFolder: ObjCBool = false
-    guard FileManager.default.fileExists(atPath: path.string, isDirectory: &isFolder) else {
-      return nil
+  static func kind(of path: FilePath) throws(ModelFileError) -> Bool? {
+    do {
+      try FileDescriptor.open(path, .readOnly, options: [.directory, .nonBlocking, .closeOnExec])
+        .close()
+      return true
+    } catch Errno.notDirectory {
+      // A file, or nothing below one.
+      return FileManager.default.fileExists(atPath: path.string) ? false : nil
+    } catch let error as Errno where error != .permissionDenied {
+      let isMissing = [.noSuchFileOrDirectory, .fileNameTooLong, .tooManySymbolicLinkLevels]
+        .contains(error)
+      if isMissing { return nil }
+      throw ModelFileError(.unreadable(error), file: path)
+    } catch {
+      var isFolder: ObjCBool = false
+      let isThere = FileManager.default.fileExists(atPath: path.string, isDirectory: &isFolder)
+      return isThere ? isFolder.boolValue : nil
     }
-    return isFolder.boolValue
   }
 
   static func members(of path: FilePath) throws(ModelFileError) -> [FilePath] {
@@ -200,7 +214,9 @@ private enum Folder {
       }
     } catch {
       let denied = (error as? CocoaError)?.code == .fileReadNoPermission
-      throw ModelFileError(.unreadable(denied ? .permissionDenied : .ioError), file: path)
+      let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
+      let errno = code.map { Errno(rawValue: CInt($0)) } ?? (denied ? .permissionDenied : .ioError)
+      throw ModelFileError(.unreadable(errno), file: path)
     }
   }
 
@@ -222,7 +238,7 @@ private enum Folder {
           guard seen <= 50_000 else { throw ModelFileError(.searchTooWide, file: folder) }
           if modelExtensions.contains(member.extension ?? "") {
             found.append(member)
-          } else if isWorthSearching(member) {
+          } else if try isWorthSearching(member) {
             next.append(member)
           }
         }
@@ -234,8 +250,8 @@ private enum Folder {
 
   /// Folders whose names begin with a dot have build products and repositories, with copies of the
   /// model.
-  private static func isWorthSearching(_ path: FilePath) -> Bool {
-    guard kind(of: path) == true, path.lastComponent?.string.hasPrefix(".") == false else {
+  private static func isWorthSearching(_ path: FilePath) throws(ModelFileError) -> Bool {
+    guard try kind(of: path) == true, path.lastComponent?.string.hasPrefix(".") == false else {
       return false
     }
     let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path.string)

@@ -29,6 +29,7 @@ package enum ModelDocument {
     }
     model.versionIdentifiers =
       tree.root.attributes["userDefinedModelVersionIdentifier"].map { [$0] } ?? []
+    try model.requireMakeable(parts.entities)
     model.configurations = parts.configurations
     model.fetchRequestTemplates = parts.templates
     model.unread = parts.unread
@@ -52,19 +53,23 @@ private struct ModelParts {
   init(_ tree: XMLTree) throws(ModelFileError) {
     self.tree = tree
     composites = Dictionary(
-      tree.children(of: tree.root, named: "compositeAttribute").compactMap { element in
-        element.attributes["name"].map { ($0, element) }
-      }, uniquingKeysWith: { first, _ in first })
+      tree.children(of: tree.root).filter { Self.compositeNames.contains($0.name) }
+        .compactMap { element in element.attributes["name"].map { ($0, element) } },
+      uniquingKeysWith: { first, _ in first })
     // A composite stands in the document once, and in the model wherever an attribute names it.
     var count = 0
     for element in tree.elements {
-      guard let name = element.attributes["compositeName"] else { continue }
+      guard let name = element.compositeName else { continue }
       count += composites[name]?.children.count ?? 0
       guard count <= Self.mostElements else {
         throw ModelFileError(.tooLarge(limit: Self.mostElements))
       }
     }
   }
+
+  /// The element that the model compiler reads, and the one that earlier versions of `model export`
+  /// wrote.
+  private static let compositeNames: Set<String> = ["composite", "compositeAttribute"]
 
   static func part(element: String) -> UnreadPart.Part {
     switch element {
@@ -88,7 +93,8 @@ private struct ModelParts {
     case "fetchRequest":
       templates[try element.required("name")] = try FetchRequest(element)
     case "elements": break  // where the editor draws each entity
-    case "compositeAttribute": break  // attributes of type Composite refer to it
+    case let name where Self.compositeNames.contains(name):
+      break  // attributes of type Composite refer to it
     default: throw ModelFileError(.unknownElement(element.name))
     }
   }
@@ -124,6 +130,9 @@ extension XMLTree.Element {
   func renamingIdentifier(of name: String) -> String? {
     attributes["elementID"].flatMap { $0 == name || $0.isEmpty ? nil : $0 }
   }
+
+  /// The name of the composite whose elements an attribute has.
+  var compositeName: String? { attributes["composite"] ?? attributes["compositeName"] }
 
   var versionHashModifier: String? {
     attributes["versionHashModifier"].flatMap { $0.isEmpty ? nil : $0 }

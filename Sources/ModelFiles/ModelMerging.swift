@@ -53,6 +53,12 @@ extension ManagedObjectModel {
     return result
   }
 
+  /// The names and renaming identifiers of the entities that a restricted model lacks.
+  package func names(leftOutOf restricted: ManagedObjectModel) -> Set<String> {
+    let missing = entities.filter { restricted.entity(name: $0.name) == nil }
+    return Set(missing.map(\.name) + missing.compactMap(\.renamingIdentifier))
+  }
+
   private static func sound(_ entities: [Entity]) throws(ModelFileError) -> ManagedObjectModel {
     do {
       return try ManagedObjectModel(entities: entities)

@@ -26,7 +26,7 @@ struct ModelSourceWriter {
         writer.write(request, name: name)
       }
       for composite in writer.composites {
-        writer.element("compositeAttribute", [("name", composite.name)]) { writer in
+        writer.element("composite", [("name", composite.name)]) { writer in
           for attribute in composite.elements { writer.write(attribute) }
         }
       }
@@ -142,7 +142,7 @@ struct ModelSourceWriter {
       ("elementID", attribute.renamingIdentifier),
       ("versionHashModifier", attribute.versionHashModifier),
     ]
-    if attribute.type == .composite { list.append(("compositeName", name(of: attribute))) }
+    if attribute.type == .composite { list.append(("composite", name(of: attribute))) }
     element("attribute", list) { $0.write(userInfo: attribute.userInfo) }
   }
 

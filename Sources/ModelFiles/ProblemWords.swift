@@ -44,6 +44,9 @@ extension ModelError {
     let what =
       switch problem {
       case .entityDefinedTwice, .propertyDefinedTwice: "is defined twice"
+      case .propertyDeclaredAbove(let name): "is declared by its superentity \(name) already"
+      case .inverseMissing(let name): "has the inverse \(name), which is not there"
+      case .inverseDiffers(let place): "has the inverse \(place), which leads elsewhere"
       case .propertyChangesKind: "is of another kind than in a superentity"
       case .superentityMissing(let name): "inherits from \(name), which is not there"
       case .inheritanceCycle: "is its own ancestor"

@@ -67,68 +67,28 @@ enum AttributeConversion {
     }
   }
 
-  /// The stored form of a value for an attribute.
-  ///
-  /// Core Data raises where the class of a value is not that of the attribute, and takes any number
-  /// for a numeric one; a fraction is cut for a whole one (docs/migration-policies.md, "Values").
+  /// The stored form of a value for an attribute, by the rule of `AttributeType.fitted`.
   static func stored(
     _ value: AttributeValue, for attribute: AttributeForm
   ) throws -> StoredValue {
-    if case .null = value { return .null }
-    switch attribute.type {
-    case .string: if case .string = value { return plain(value, of: attribute) }
-    case .uri: if case .uri = value { return plain(value, of: attribute) }
-    case .uuid: if case .uuid = value { return plain(value, of: attribute) }
-    case .date: if case .date = value { return plain(value, of: attribute) }
-    case .binary, .transformable:
-      if case .data = value { return plain(value, of: attribute) }
-    case .boolean: if let number = double(value: value) { return .integer(number == 0 ? 0 : 1) }
-    case .integer16, .integer32, .integer64:
-      if let number = try whole(value, type: attribute.type) { return .integer(number) }
-    case .double, .float: if let number = double(value: value) { return .real(number) }
-    case .decimal: if let digits = decimal(value: value) { return .text(digits) }
-    case .undefined, .objectID, .composite: break
+    let fitted: AttributeValue
+    do {
+      fitted = try attribute.type.fitted(value)
+    } catch {
+      throw ObjectMigrationError(error, type: attribute.type, value: value)
     }
-    throw ObjectMigrationError(.valueRefused(type: attribute.type, found: value.kindName))
+    if case .decimal(let digits) = fitted { return .text(digits) }
+    return StoredValue(value: fitted, type: attribute.type, isExternal: attribute.isExternal)
   }
+}
 
-  private static func plain(_ value: AttributeValue, of attribute: AttributeForm) -> StoredValue {
-    StoredValue(value: value, type: attribute.type, isExternal: attribute.isExternal)
-  }
-
-  private static func double(value: AttributeValue) -> Double? {
-    switch value {
-    case .boolean(let flag): flag ? 1 : 0
-    case .integer(let number): Double(number)
-    case .real(let number): number
-    case .decimal(let digits): Double(digits)
-    default: nil
+extension ObjectMigrationError {
+  fileprivate init(_ unfit: UnfitValue, type: AttributeType, value: AttributeValue) {
+    switch unfit {
+    case .kind: self.init(.valueRefused(type: type, found: value.kindName))
+    case .range: self.init(.valueOutOfRange(type: type))
     }
-  }
-
-  private static func whole(_ value: AttributeValue, type: AttributeType) throws -> Int64? {
-    let number: Int64?
-    if case .integer(let exact) = value {
-      number = exact
-    } else if let real = double(value: value) {
-      number = Int64(exactly: real.rounded(.towardZero))
-    } else {
-      return nil
-    }
-    guard let number, let range = type.integerRange, range.contains(number) else {
-      throw ObjectMigrationError(.valueOutOfRange(type: type))
-    }
-    return number
-  }
-
-  private static func decimal(value: AttributeValue) -> String? {
-    switch value {
-    case .boolean(let flag): flag ? "1" : "0"
-    case .integer(let number): "\(number)"
-    case .real(let number): number.isFinite ? "\(number)" : nil
-    case .decimal(let digits): digits
-    default: nil
-    }
+    self.value = value
   }
 }
 

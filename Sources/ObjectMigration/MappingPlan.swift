@@ -99,7 +99,10 @@ final class MappingPlan {
       guard old.form == new.form else {
         return .convert(from: name, to: property.name, replacingNull: replacement)
       }
-      let value = StoredValue(value: replacement, of: new.attribute)
+      // The expression says why the replacement is refused, of the first object that needs it.
+      guard let value = try? AttributeConversion.stored(replacement, for: new.form) else {
+        return nil
+      }
       return .copy([Copy(from: old.index, to: new.index, replacingNull: value)])
     case .standard, .relationship, .computed: return nil
     }

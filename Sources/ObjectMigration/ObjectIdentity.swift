@@ -32,12 +32,24 @@ final class ObjectIDValue: EvaluatedObject {
   }
 
   /// The object's own entity is named, not the one whose table has it.
-  private func text() throws -> String {
-    let store = try object.context.storeIdentifier()
-    return "x-coredata://\(store)/\(object.entityName)/p\(object.primaryKey)"
-  }
+  private func text() throws -> String { try object.savedIdentifier() }
 
   private struct Identity: Hashable { var object: AnyHashable }
+}
+
+extension ManagedObject {
+  /// The URI of an object that its store has.
+  fileprivate func savedIdentifier() throws -> String {
+    "x-coredata://\(try context.storeIdentifier())/\(entityName)/p\(primaryKey)"
+  }
+
+  /// The URI of an object of the source.
+  ///
+  /// - Throws: `EvaluationError` for a new object, which has its key once it is saved.
+  package func uniformIdentifier() throws -> String? {
+    guard context.isSource else { throw EvaluationError(.notYetKnown("objectID", of: facts.name)) }
+    return try savedIdentifier()
+  }
 }
 
 /// `entity` of an object in value expressions.

@@ -1,4 +1,4 @@
-import Expressions
+package import Expressions
 import Mapping
 package import ObjectModel
 
@@ -58,6 +58,8 @@ package struct ObjectMigrationError: Error {
   package var property: String?
   /// The key of the object, on the side of the entity.
   package var key: Int64?
+  /// The value that was refused, where one was.
+  package var value: AttributeValue?
   /// What a policy or an expression threw; from a worker only its text, unless Godwit threw it.
   package var cause: (any Error)?
   /// The rules that are broken, where that is the problem: the first of them.
@@ -104,7 +106,7 @@ package struct ObjectMigrationError: Error {
 
 extension ObjectMigrationError: Codable {
   private enum CodingKeys: CodingKey {
-    case problem, mapping, entity, property, key, cause, violations
+    case problem, mapping, entity, property, key, value, cause, violations
   }
 
   /// A cause as it crosses from a worker to its coordinator.
@@ -140,6 +142,7 @@ extension ObjectMigrationError: Codable {
       property: try values.decodeIfPresent(String.self, forKey: .property),
       key: try values.decodeIfPresent(Int64.self, forKey: .key),
       cause: try values.decodeIfPresent(Cause.self, forKey: .cause)?.error)
+    value = try values.decodeIfPresent(AttributeValue.self, forKey: .value)
     violations = try values.decodeIfPresent([Violation].self, forKey: .violations) ?? []
   }
 
@@ -151,6 +154,7 @@ extension ObjectMigrationError: Codable {
     try values.encodeIfPresent(entity, forKey: .entity)
     try values.encodeIfPresent(property, forKey: .property)
     try values.encodeIfPresent(key, forKey: .key)
+    try values.encodeIfPresent(value, forKey: .value)
     try values.encodeIfPresent(cause.map(Cause.init), forKey: .cause)
     if !violations.isEmpty { try values.encode(violations, forKey: .violations) }
   }

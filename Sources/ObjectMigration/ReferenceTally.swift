@@ -47,7 +47,10 @@ struct ReferenceTally {
       let made = (try destinations(owner), try destinations(target))
       switch fate(place, owner: owner, target: target, made: (made.0.isEmpty, made.1.isEmpty)) {
       case .gone(let cause)?: result.drop(cause)
-      case .lost(let cause)?: result.lose(cause, entity: owner.facts.name, key: key)
+      // What no mapping reads goes for that reason, whatever becomes of the target.
+      case .lost(let cause)?
+      where isRead(place, owner, target) || !fates.hasMapping(owner.facts.name):
+        result.lose(cause, entity: owner.facts.name, key: key)
       default:
         if try isLinked(made.0, made.1, own) { continue }
         guard !own.isEmpty, isRead(place, owner, target) else {

@@ -195,7 +195,8 @@ package final class RowCaller {
       old.storesBinaryDataExternally == attribute.storesBinaryDataExternally
     {
       let value = try current.storedValue(name).1
-      return value == .null ? StoredValue(value: replacement, of: attribute) : value
+      guard value == .null else { return value }
+      return try AttributeConversion.stored(replacement, for: AttributeForm(attribute))
     }
     let value: ObjectValue
     do {

@@ -225,6 +225,12 @@ package struct ModelError: Error, Hashable, Sendable {
     case entityDefinedTwice
     /// Two properties of one entity have one name.
     case propertyDefinedTwice
+    /// A superentity, of this name, declares a property of that name too.
+    case propertyDeclaredAbove(String)
+    /// The inverse of a relationship, of this name, is not in the model.
+    case inverseMissing(String)
+    /// The inverse of a relationship, at this place, names another inverse or another entity.
+    case inverseDiffers(String)
     /// A superentity has a property of that name which is of another kind.
     case propertyChangesKind
     /// The entity's superentity, of this name, is not in the model.

@@ -4,6 +4,8 @@ package struct UnreadPart: Hashable, Sendable, Codable {
   package enum Part: String, Hashable, Sendable, Codable {
     /// The default value of an attribute.
     case defaultValue = "default value"
+    /// A default value that the attribute had under another type, and that means nothing now.
+    case leftoverDefault = "default value of another type"
     /// A predicate that validates values of an attribute.
     case validation = "validation predicate"
     /// A least or greatest value, or length, of an attribute.
@@ -32,6 +34,8 @@ package struct UnreadPart: Hashable, Sendable, Codable {
     case type = "attribute type"
     /// Flags of an attribute that are not known.
     case flags = "flags"
+    /// A setting of an entity or a property, by a name that is not known.
+    case setting
     /// A property, a superentity or another element of an entity.
     case element = "element"
 

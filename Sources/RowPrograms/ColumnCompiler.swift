@@ -1,3 +1,4 @@
+import Expressions
 import Mapping
 import ObjectModel
 import Schema
@@ -61,13 +62,13 @@ struct ColumnCompiler {
     case .relationship, .computed:
       throw CompileError.Place(entity: pair.new.name, property: new.name)
     case .standard: return .constant(StoredValue(value: new.defaultValue, of: new))
-    case .constant(let value): return .constant(StoredValue(value: value, of: new))
+    case .constant(let value): return .constant(try stored(value, of: new, pair: pair))
     case .attribute(let oldName, let replacement):
       guard
         let old = source.model.leafAttribute(named: oldName, of: pair.old),
         let column = attributeColumn(name: oldName, of: pair.old)
-      else { return .constant(StoredValue(value: replacement, of: new)) }
-      let replacement = StoredValue(value: replacement, of: new)
+      else { return .constant(try stored(replacement, of: new, pair: pair)) }
+      let replacement = try stored(replacement, of: new, pair: pair)
       if old.storesBinaryDataExternally != new.storesBinaryDataExternally {
         return new.storesBinaryDataExternally
           ? .addExternalTag(column: column, replacingNull: replacement)
@@ -76,6 +77,17 @@ struct ColumnCompiler {
       return old.type == new.type
         ? .copy(column: column, replacingNull: replacement)
         : .convert(column: column, to: new.type, replacingNull: replacement)
+    }
+  }
+
+  /// A constant as the attribute holds it, which is what an expression of it would make.
+  private func stored(
+    _ value: AttributeValue, of attribute: Attribute, pair: ProgramCompiler.Pair
+  ) throws(CompileError.Place) -> StoredValue {
+    do throws(UnfitValue) {
+      return StoredValue(value: try attribute.type.fitted(value), of: attribute)
+    } catch {
+      throw CompileError.Place(entity: pair.new.name, property: attribute.name)
     }
   }
 

@@ -78,6 +78,11 @@ package struct StoreSchema: Sendable {
     try Self.checkSupported(model)
     let layout = TableLayout(model: model, numbers: numbers, naming: naming)
     let tables = model.roots.map { layout.table(root: $0) }
+    let wide = tables.filter { $0.columns.count > Self.mostColumns }
+    guard wide.isEmpty else {
+      throw SchemaError(
+        places: [], wide: wide.map { .init(entity: $0.rootName, columns: $0.columns.count) })
+    }
     self.tables = tables
     placesByRoot = Self.places(of: tables, by: \.rootName)
     placesByName = Self.places(of: tables, by: \.name)
@@ -95,6 +100,9 @@ package struct StoreSchema: Sendable {
   package var triggers: [Trigger] {
     spatialIndexes.flatMap(\.triggers) + derived.flatMap(\.triggers) + keptTriggers
   }
+
+  /// The most columns of a table in SQLite (`SQLITE_MAX_COLUMN`), where it is built as usual.
+  package static let mostColumns = 2_000
 
   /// The tables of the R-trees, and those in which SQLite keeps them.
   package var treeTables: [String] { spatialIndexes.flatMap { [$0.name] + $0.shadowTables } }
@@ -146,7 +154,8 @@ package struct StoreSchema: Sendable {
   }
 }
 
-/// Attributes whose columns or indexes are not known, because no real store shows one.
+/// Attributes whose columns or indexes are not known, because no real store shows one, and tables
+/// that cannot be made.
 package struct SchemaError: Error, Hashable, Sendable {
   /// An attribute whose column is not known.
   package struct Place: Hashable, Sendable {
@@ -158,6 +167,16 @@ package struct SchemaError: Error, Hashable, Sendable {
     package var type: AttributeType
   }
 
+  /// A table that needs more columns than SQLite allows.
+  package struct Wide: Hashable, Sendable {
+    /// The root entity, whose objects and whose subentities' objects the table keeps.
+    package var entity: String
+    /// How many columns it needs.
+    package var columns: Int
+  }
+
   /// All such attributes of the model.
   package var places: [Place]
+  /// All such tables of the model.
+  package var wide: [Wide] = []
 }

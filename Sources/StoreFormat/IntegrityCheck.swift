@@ -138,12 +138,15 @@ package final class IntegrityCheck: Sendable {
   /// What a check answers besides that all is well, a line each.
   ///
   /// What a damaged cell makes of the memory behind its page may end a check in the middle: that is
-  /// an answer too.
+  /// an answer too. A page that the device does not give is none: it is thrown.
   static func answers(_ pragma: String, db: Database) throws -> [String] {
     var told: [String] = []
     do {
       let rows = try String.fetchCursor(db, sql: pragma)
-      while let row = try rows.next() { told.append(row) }
+      while let row = try rows.next() {
+        if let code = unread(row) { throw DatabaseError(resultCode: code, message: row) }
+        told.append(row)
+      }
     } catch let error as DatabaseError
       where [.SQLITE_CORRUPT, .SQLITE_TOOBIG].contains(error.resultCode)
     {
@@ -151,6 +154,17 @@ package final class IntegrityCheck: Sendable {
     }
     return told.flatMap { $0.split(separator: "\n").map(String.init) }
       .filter { $0 != "ok" && !$0.hasPrefix("***") }
+  }
+
+  /// The error with which a page could not be read, where a line tells of one.
+  ///
+  /// SQLite's text (btree.c, checkTreePage): "Page 3: unable to get the page. error code=266".
+  private static func unread(_ line: String) -> ResultCode? {
+    guard let found = line.firstMatch(of: /unable to get the page\. error code=([0-9]+)/),
+      let number = CInt(found.1)
+    else { return nil }
+    let code = ResultCode(rawValue: number)
+    return [.SQLITE_IOERR, .SQLITE_NOMEM].contains(code.primaryResultCode) ? code : nil
   }
 
   // MARK: Answers

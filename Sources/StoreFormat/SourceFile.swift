@@ -88,7 +88,9 @@ package final class SourceFile: Sendable {
   }
 
   /// Whether a path is that of the pages of a log.
-  static func hasPages(_ path: FilePath) -> Bool { (try? WALPages.Head(path)) != nil }
+  static func hasPages(_ path: FilePath) throws(SystemCallError) -> Bool {
+    try WALPages.Head(path) != nil
+  }
 
   /// Reads as many bytes as there is room for, fewer where the database ends.
   package func read(

@@ -1,6 +1,7 @@
+import Foundation
 package import GRDB
 import GRDBSQLite
-import SystemCalls
+package import SystemCalls
 package import SystemPackage
 
 /// An open SQLite database.
@@ -16,7 +17,13 @@ package struct StoreConnection: Sendable {
   package static func immutable(_ path: FilePath) throws(StoreError) -> StoreConnection {
     var configuration = Configuration()
     configuration.readonly = true
-    return try open(path, uri: uri(reading: path), base: configuration)
+    let uri: String
+    do throws(SystemCallError) {
+      uri = try self.uri(reading: path)
+    } catch {
+      throw StoreError(reading: path, cause: error)
+    }
+    return try open(path, uri: uri, base: configuration)
   }
 
   /// Opens a store for reading and writing, in its own journal mode.
@@ -137,6 +144,9 @@ package struct StoreConnection: Sendable {
   /// The error as one of this store; the cause keeps the original.
   package func failure(error: any Error) -> StoreError {
     if let error = error as? StoreError { return error }
+    if error is SystemCallError || error is Errno {
+      return StoreError(reading: store, cause: error)
+    }
     guard let error = error as? DatabaseError else {
       return StoreError(problem: .damaged, store: store, cause: error)
     }
@@ -150,7 +160,7 @@ package struct StoreConnection: Sendable {
     switch error.resultCode {
     case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
     case .SQLITE_FULL: .diskFull
-    case .SQLITE_IOERR: .cannotWrite
+    case .SQLITE_IOERR: problem(ofIO: error.extendedResultCode)
     case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH: .notPermitted
     case .SQLITE_NOMEM: .outOfMemory
     case .SQLITE_TOOBIG: .rowTooLong(nil)
@@ -159,9 +169,22 @@ package struct StoreConnection: Sendable {
     }
   }
 
+  /// What kind of device error SQLite reports.
+  private static func problem(ofIO code: ResultCode) -> StoreError.Problem {
+    switch code {
+    case .SQLITE_IOERR_NOMEM: .outOfMemory
+    case .SQLITE_IOERR_WRITE, .SQLITE_IOERR_FSYNC, .SQLITE_IOERR_DIR_FSYNC,
+      .SQLITE_IOERR_TRUNCATE, .SQLITE_IOERR_DELETE:
+      .cannotWrite
+    default: .deviceFailed
+    }
+  }
+
   private static func open(
     _ path: FilePath, uri: String, base: Configuration
   ) throws(StoreError) -> StoreConnection {
+    DatabaseCalls.install()
+    DatabaseCalls.openError = nil
     var configuration = base
     configuration.foreignKeysEnabled = false
     configuration.observesSuspensionNotifications = false
@@ -189,17 +212,31 @@ package struct StoreConnection: Sendable {
     case .SQLITE_BUSY: return StoreError(problem: .inUse, store: path, cause: error)
     case .SQLITE_FULL: return StoreError(problem: .diskFull, store: path, cause: error)
     case .SQLITE_NOMEM: return StoreError(problem: .outOfMemory, store: path, cause: error)
+    case .SQLITE_IOERR:
+      return StoreError(
+        problem: problem(ofIO: error.extendedResultCode), store: path, cause: error)
     case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY:
-      return StoreError(problem: .notPermitted, store: path, cause: error)
+      return cannotOpen(path, cause: error)
     default: return StoreError(problem: .cannotRead, store: path, cause: error)
     }
   }
 
+  /// The error of a file that SQLite could not open, by the error that the system gave it.
+  private static func cannotOpen(_ path: FilePath, cause: DatabaseError) -> StoreError {
+    guard let errno = DatabaseCalls.openError else {
+      return StoreError(problem: .notPermitted, store: path, cause: cause)
+    }
+    let problem = problem(errno: errno)
+    let known: any Error = problem == .notPermitted ? cause : errno
+    return StoreError(
+      problem: errno.isOfDevice ? .deviceFailed : problem, store: path, cause: known)
+  }
+
   /// The URI by which SQLite reads a file that nobody writes, or a store with the pages of its log
   /// (`SourceFile`), under no locks.
-  package static func uri(reading path: FilePath) -> String {
+  package static func uri(reading path: FilePath) throws(SystemCallError) -> String {
     let plain = uri(path: path) + "?immutable=1"
-    guard SourceFile.hasPages(path), let system = WALPagesSystem.name else { return plain }
+    guard try SourceFile.hasPages(path), let system = WALPagesSystem.name else { return plain }
     return plain + "&vfs=\(system)"
   }
 
@@ -228,6 +265,16 @@ extension StoreError {
 }
 
 extension StoreConnection {
+  /// Gives a finished store an identifier of its own.
+  package static func setNewUUID(_ path: FilePath) throws(StoreError) {
+    let connection = try writable(path)
+    try connection.run { db in
+      try db.execute(
+        sql: "UPDATE Z_METADATA SET Z_UUID = ?", arguments: [UUID().uuidString])
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+  }
+
   /// Sets the header of a finished store to WAL mode, and leaves no log beside it.
   package static func setWAL(_ path: FilePath) throws(StoreError) {
     let connection = try writable(path)

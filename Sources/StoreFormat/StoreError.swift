@@ -1,3 +1,4 @@
+package import SystemCalls
 package import SystemPackage
 
 /// What is wrong with a store, and why.
@@ -38,6 +39,8 @@ package struct StoreError: Error, Sendable {
     case cannotRead
     /// SQLite reported an I/O error.
     case cannotWrite
+    /// A device failed to read.
+    case deviceFailed
     /// Permissions do not allow to open or write the file.
     case notPermitted
     /// The file system of the store is full.
@@ -50,6 +53,10 @@ package struct StoreError: Error, Sendable {
     case tablesMissing([String])
     /// The store lacks these columns of its model, each as `TABLE.COLUMN`.
     case columnsMissing([String])
+    /// Entities with one number in `Z_PRIMARYKEY` and another one by the model.
+    case numbersContradict([NumberContradiction])
+    /// The file has the header of an SQLite database and is encrypted behind it.
+    case encrypted
     /// Tables whose rows are not kept by their primary keys, so that these may be anything.
     case keysMissing([String])
     /// Tables whose entity numbers are texts: what compares like a number is none.
@@ -64,6 +71,21 @@ package struct StoreError: Error, Sendable {
     case externalFileForeign
   }
 
+  /// An entity with two numbers.
+  package struct NumberContradiction: Hashable, Sendable {
+    /// The entity.
+    package var entity: String
+    /// Its number in `Z_PRIMARYKEY`.
+    package var recorded: Int64
+    /// Its number by the model.
+    package var expected: Int64
+
+    /// Creates a contradiction.
+    package init(entity: String, recorded: Int64, expected: Int64) {
+      (self.entity, self.recorded, self.expected) = (entity, recorded, expected)
+    }
+  }
+
   /// What is wrong.
   package var problem: Problem
   /// The path of the store, or of a copy that was read in its place.
@@ -76,5 +98,48 @@ package struct StoreError: Error, Sendable {
     self.problem = problem
     self.store = store
     self.cause = cause
+  }
+}
+
+extension StoreError {
+  /// An error of the system that keeps a store from being read.
+  package init(reading store: FilePath, cause: any Error) {
+    let errno = (cause as? SystemCallError)?.errno ?? cause as? Errno
+    self.init(
+      problem: errno.map { Self.problem(reading: $0) } ?? .cannotRead, store: store,
+      cause: errno.map { $0 as any Error } ?? cause)
+  }
+
+  /// What an error of the system means for a store that is read.
+  static func problem(reading errno: Errno) -> Problem {
+    if errno.isOfDevice { return .deviceFailed }
+    return errno.disposition.contains(.retryable) ? .outOfMemory : .cannotRead
+  }
+}
+
+extension StoreError: DisposedError {
+  /// What the error means for the work done before it.
+  package var disposition: ErrorDisposition {
+    switch problem {
+    case .damaged: .damage
+    case .outOfMemory: [.workReusable, .retryable]
+    case .deviceFailed, .cannotWrite: .device
+    case .inUse, .openForWriting, .diskFull, .rowTooLong: .system
+    case .notFound, .isFolder, .cannotRead, .notPermitted, .companionName, .hashVersionUnknown:
+      .refusal
+    case .changedDuringMigration, .empty, .xmlStore, .text, .unrecognized, .truncated,
+      .notSalvageable, .notCoreData, .metadataUnreadable, .modelCacheUnreadable, .tablesMissing,
+      .columnsMissing, .keysMissing, .numbersAsTexts, .numbersContradict, .encrypted,
+      .rowNumbersMissing, .externalFileForeign:
+      [.workSuspect]
+    }
+  }
+}
+
+extension StoreError {
+  /// The disposition of any error, also of one of SQLite's that no connection has converted.
+  package static func disposition(of error: any Error) -> ErrorDisposition {
+    if let error = StoreError(ofSQLite: error) { return error.disposition }
+    return error.knownDisposition
   }
 }

@@ -48,7 +48,7 @@ package struct StoreHeader: Hashable, Sendable {
     // The page count is only good where it was written together with the change counter; a log
     // beside a file may hold the pages that a crash kept from getting into it.
     let expected = Int64(pageCount) * Int64(pageSize)
-    if countsPages, expected > fileBytes, !Self.hasLog(store) {
+    if countsPages, expected > fileBytes, try !Self.hasLog(store) {
       throw StoreError(
         problem: .truncated(expected: expected, actual: fileBytes), store: store)
     }
@@ -77,7 +77,7 @@ package struct StoreHeader: Hashable, Sendable {
     } catch let error as StoreError {
       throw error
     } catch {
-      throw StoreError(problem: .cannotRead, store: store, cause: error)
+      throw StoreError(reading: store, cause: error)
     }
     try self.init(bytes: bytes, size: size, store: store)
   }
@@ -86,19 +86,21 @@ package struct StoreHeader: Hashable, Sendable {
   ///
   /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
   package init(readingSource path: FilePath) throws(StoreError) {
-    guard SourceFile.hasPages(path) else {
-      try self.init(reading: path)
-      return
-    }
     var bytes = [UInt8](repeating: 0, count: 512)
     let size: Int64
     do {
+      guard try SourceFile.hasPages(path) else {
+        try self.init(reading: path)
+        return
+      }
       let file = try SourceFile(path)
       size = file.byteCount
       let count = try bytes.withUnsafeMutableBytes { try file.read($0, at: 0) }
       bytes.removeLast(bytes.count - count)
+    } catch let error as StoreError {
+      throw error
     } catch {
-      throw StoreError(problem: .cannotRead, store: path, cause: error)
+      throw StoreError(reading: path, cause: error)
     }
     try self.init(bytes: bytes, size: size, store: path)
   }
@@ -121,6 +123,7 @@ package struct StoreHeader: Hashable, Sendable {
     textEncoding = Self.number(bytes: bytes, offset: HeaderField.textEncoding)
     reservedBytes = Int(bytes[HeaderField.reservedBytes])
     schemaFormat = Self.number(bytes: bytes, offset: HeaderField.schemaFormat)
+    if Self.isEncrypted(bytes) { throw StoreError(problem: .encrypted, store: store) }
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
       throw StoreError(problem: .damaged, store: store)
     }
@@ -128,9 +131,25 @@ package struct StoreHeader: Hashable, Sendable {
     fileBytes = size
   }
 
-  private static func hasLog(_ store: FilePath) -> Bool {
-    ["-wal", "-journal"].contains { suffix in
-      ((try? Files.fileStatusIfPresent(FilePath(store.string + suffix)))?.size ?? 0) > 0
+  /// Whether the header is plain up to byte 32 and encrypted from there on, as SQLCipher writes it
+  /// with `cipher_plaintext_header_size`.
+  ///
+  /// Each page then reserves bytes for an initialization vector, and bytes that are zero in every
+  /// database are not.
+  private static func isEncrypted(_ bytes: [UInt8]) -> Bool {
+    bytes[HeaderField.reservedBytes] >= 16 && Array(bytes[21..<24]) == [64, 32, 32]
+      && bytes[72..<92].count(where: { $0 != 0 }) >= 10
+      && number(bytes: bytes, offset: HeaderField.schemaFormat) > 4
+      && number(bytes: bytes, offset: HeaderField.textEncoding) > 3
+  }
+
+  private static func hasLog(_ store: FilePath) throws(StoreError) -> Bool {
+    do {
+      return try ["-wal", "-journal"].contains { suffix in
+        try Files.fileStatusIfPresent(FilePath(store.string + suffix))?.size ?? 0 > 0
+      }
+    } catch {
+      throw StoreError(reading: store, cause: error)
     }
   }
 

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import SystemCalls
 import SystemPackage
 
 /// The VFS by which SQLite reads a store with the pages of its log as one file that nobody writes.
@@ -38,21 +39,33 @@ enum WALPagesSystem {
     _ opened: UnsafeMutablePointer<Int32>?
   ) -> Int32 {
     guard let file else { return SQLITE_CANTOPEN }
-    guard flags & SQLITE_OPEN_MAIN_DB != 0, let path,
-      SourceFile.hasPages(FilePath(platformString: path))
-    else {
+    guard let opening = Self.opening(path, flags: flags) else {
       guard let system = sqlite3_vfs_find(nil), let open = system.pointee.xOpen else {
         return SQLITE_CANTOPEN
       }
       return open(system, path, file, flags, opened)
     }
     file.pointee.pMethods = nil
-    guard let methods, let source = try? SourceFile(FilePath(platformString: path))
-    else { return SQLITE_CANTOPEN }
+    guard let methods, let source = try? opening.get() else { return SQLITE_CANTOPEN }
     UnsafeMutableRawPointer(file).bindMemory(to: File.self, capacity: 1).initialize(
       to: File(base: sqlite3_file(pMethods: methods.table), source: .passRetained(source)))
     opened?.pointee = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
     return SQLITE_OK
+  }
+
+  /// The store with the pages of its log, or why it cannot be opened; nil for any other file.
+  private static func opening(
+    _ path: UnsafePointer<CChar>?, flags: Int32
+  ) -> Result<SourceFile, SystemCallError>? {
+    guard flags & SQLITE_OPEN_MAIN_DB != 0, let path else { return nil }
+    let own = FilePath(platformString: path)
+    do throws(SystemCallError) {
+      guard try SourceFile.hasPages(own) else { return nil }
+      return .success(try SourceFile(own))
+    } catch {
+      DatabaseCalls.openError = error.errno
+      return .failure(error)
+    }
   }
 
   private static func source(

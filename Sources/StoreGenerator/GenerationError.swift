@@ -10,8 +10,12 @@ package struct GenerationError: Error, Sendable {
     case rowsOutOfRange(Int64)
     /// The model has no configuration of this name.
     case configurationUnknown(String)
+    /// The model has no entities, so there can be no objects.
+    case noEntity
     /// All entities are abstract, so there can be no objects.
     case noConcreteEntity
+    /// A part of the model's file that the store depends on could not be read.
+    case unread(entity: String?, property: String?, UnreadPart)
     /// So many transactions and changes cannot be made.
     case historyOutOfRange(HistorySize)
     /// A version hash of the model is not known.

@@ -51,6 +51,9 @@ package struct StoreGenerator: Sendable {
     if let configuration, model.configurations[configuration] == nil {
       throw GenerationError(.configurationUnknown(configuration))
     }
+    if let (entity, property, part) = model.unreadParts.first(where: { $0.part.part.isHashed }) {
+      throw GenerationError(.unread(entity: entity, property: property, part))
+    }
     self.model = model
     self.rows = rows
     self.seed = seed
@@ -68,7 +71,7 @@ package struct StoreGenerator: Sendable {
     let names = Set(model.entities(ofConfiguration: configuration).map(\.name))
     allocation = KeyAllocation(schema: schema, names: names, rows: rows, seed: seed)
     guard rows == 0 && history?.changes ?? 0 == 0 || !allocation.concretes.isEmpty else {
-      throw GenerationError(.noConcreteEntity)
+      throw GenerationError(names.isEmpty ? .noEntity : .noConcreteEntity)
     }
     self.history = history.map { [allocation] in
       HistoryPlan(size: $0, allocation: allocation, seed: seed)

@@ -239,7 +239,14 @@ extension SourceAccess {
   /// the store another name. A copy is of one state whatever becomes of the store.
   package func requireUnchanged() throws {
     guard !isCopy, hold.withLock({ $0 != nil }) else { return }
-    let now = try? SourceState(of: store)
+    let now: SourceState?
+    do {
+      now = try SourceState(of: store)
+    } catch {
+      // A file that is gone is a change; one that cannot be read now is not.
+      if error.knownDisposition.contains(.workReusable) { throw error }
+      now = nil
+    }
     guard let now, now.changed == changed, now.fingerprint.hasSameMainFile(as: fingerprint) else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }

@@ -38,6 +38,8 @@ package struct StoreSurvey: Sendable {
   package let mirroring: MirroringSurvey?
   /// Tables with rows, views and triggers that the model knows nothing of.
   package let extras: [ExtraEntry]
+  /// Entities whose number in `Z_PRIMARYKEY` is not that of the model.
+  package let numberContradictions: [StoreError.NumberContradiction]
   /// Features that forbid a migration, empty for most stores.
   package let unsupported: [UnsupportedFeature]
   /// The tables that were outlined, by their root pages.
@@ -89,8 +91,9 @@ package struct StoreSurvey: Sendable {
       file.map { outlines.outline(root: root, of: $0, pageSize: pageSize) }
     }
     // Rows are found by number: after a rename the name may still be the old one.
-    let recorded = Dictionary(
-      try reader.primaryKeys().map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
+    let keys = try reader.primaryKeys()
+    numberContradictions = Self.contradictions(keys, numbers: schema.numbers)
+    let recorded = Dictionary(keys.map { ($0.number, $0.maximum) }, uniquingKeysWith: max)
     maxima = try Self.maxima(recorded: recorded, reader: reader, schema: schema)
     history = try schema.history.map {
       try HistorySurvey($0, recorded: recorded, reader: reader)
@@ -106,6 +109,18 @@ package struct StoreSurvey: Sendable {
       try ExtraEntry.all(
         of: differences.extraTables, besides: schema, catalog: catalog, reader: reader)
       + ExtraEntry.columns(differences.extraColumns, reader: reader)
+  }
+
+  /// The entities that `Z_PRIMARYKEY` numbers otherwise than the model; a name that no entity has
+  /// is that of one before it was renamed.
+  private static func contradictions(
+    _ keys: [StoreReader.PrimaryKeyRow], numbers: EntityNumbers
+  ) -> [StoreError.NumberContradiction] {
+    keys.compactMap { row in
+      guard let number = numbers[row.name], number != row.number else { return nil }
+      return .init(
+        entity: row.name, recorded: row.number.rawValue, expected: number.rawValue)
+    }
   }
 
   /// A pass over the rows of a store of so many bytes is not worth saving.

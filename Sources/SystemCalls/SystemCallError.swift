@@ -35,6 +35,11 @@ package struct SystemCallError: Error, Hashable, Sendable {
   }
 }
 
+extension SystemCallError: CustomStringConvertible {
+  /// The words of the system for the error.
+  package var description: String { "\(errno)" }
+}
+
 /// Returns the result of a shim, or throws the error that a negative one stands for.
 @discardableResult
 func check<Code: SignedInteger>(

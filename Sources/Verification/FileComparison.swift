@@ -19,7 +19,8 @@ extension VerificationRun {
     for suffix in ["-wal", "-journal"] {
       let path = FilePath(order.new.path.string + suffix)
       if let size = try Files.fileStatusIfPresent(path)?.size, size > 0 {
-        note(.init(.leftover, table: path.string, expected: "nothing", actual: "\(size) bytes"))
+        let bytes = size == 1 ? "1 byte" : "\(size) bytes"
+        note(.init(.leftover, table: path.string, expected: "nothing", actual: bytes))
       }
     }
     try compareExternalFiles(found)
@@ -127,7 +128,8 @@ extension VerificationRun {
       }
     }
     if missing > 0 {
-      report.remark("\(missing) external files are missing beside both stores")
+      let what = missing == 1 ? "1 external file is" : "\(missing) external files are"
+      report.remark("\(what) missing beside both stores")
     }
   }
 
@@ -146,7 +148,7 @@ extension VerificationRun {
         let isIndex = line.contains("index ")
         note(.init(isIndex ? .indexEntry : .page, actual: RawValue.escaped(line.utf8)))
       }
-    } catch let error as StoreError {
+    } catch let error as StoreError where error.problem == .damaged {
       note(.init(.page, actual: error.cause.map { "\($0)" } ?? "it cannot be read"))
     }
   }

@@ -271,7 +271,7 @@ private struct HistoryPair {
     if old == new { return mask == found ? nil : "\(mask)" }
     guard case .blob(let bytes) = mask else { return mask == found ? nil : "\(mask)" }
     guard case .blob(let others) = found, others.count == new.bytes else {
-      return "a mask of \(new.bytes) bytes"
+      return "a mask of \(new.bytes) \(new.bytes == 1 ? "byte" : "bytes")"
     }
     // Of composites nobody knows the bits: nothing may be missing, and all may be there.
     if old.hasComposites || new.hasComposites { return nil }

@@ -1,3 +1,4 @@
+import Foundation
 import KeyedArchives
 import ModelFiles
 import ObjectModel
@@ -104,6 +105,22 @@ extension VerificationRun {
     return Metadata(version: rows[0][0], uuid: rows[0][1], plist: plist)
   }
 
+  private func compareUUIDs(before: RawValue, after: RawValue) {
+    guard order.expectsNewUUID else {
+      compare(.uuid, column: "Z_UUID", expected: before, actual: after)
+      return
+    }
+    if case .text(let bytes) = after, after != before,
+      let text = String(validating: bytes, as: UTF8.self), UUID(uuidString: text) != nil
+    {
+      return
+    }
+    note(
+      .init(
+        .uuid, table: "Z_METADATA", column: "Z_UUID", expected: "another UUID than \(before)",
+        actual: "\(after)"))
+  }
+
   func compareMetadata() throws {
     guard let before = try metadata(of: old) else {
       throw StoreError(problem: .metadataUnreadable, store: order.old.path)
@@ -119,7 +136,7 @@ extension VerificationRun {
     var wanted = before
     if !order.steps.isEmpty { wanted.plist = restated(before.plist) }
     compare(.metadata, column: "Z_VERSION", expected: wanted.version, actual: after.version)
-    compare(.uuid, column: "Z_UUID", expected: wanted.uuid, actual: after.uuid)
+    compareUUIDs(before: wanted.uuid, after: after.uuid)
     compareHashes(wanted.plist, found: after.plist)
     let keys = Set(wanted.plist.keys).union(after.plist.keys)
     for key in keys.sorted() where key != StoreMetadata.Key.hashes {

@@ -1,6 +1,7 @@
 import Foundation
 import GRDBSQLite
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// A direct connection to an SQLite file, which converts no values.
@@ -11,8 +12,13 @@ final class RawStore {
   /// Opens a file that is not written meanwhile, and creates nothing beside it.
   init(reading path: FilePath) throws(StoreError) {
     self.path = path
-    handle = try Self.open(
-      StoreConnection.uri(reading: path), flags: SQLITE_OPEN_READONLY, path: path)
+    let uri: String
+    do throws(SystemCallError) {
+      uri = try StoreConnection.uri(reading: path)
+    } catch {
+      throw StoreError(reading: path, cause: error)
+    }
+    handle = try Self.open(uri, flags: SQLITE_OPEN_READONLY, path: path)
     // Without it SQLite masks a cell's pointer and reads what lies behind the page in memory.
     try execute("PRAGMA cell_size_check = ON")
   }
@@ -46,6 +52,8 @@ final class RawStore {
   private static func open(
     _ uri: String, flags: Int32, path: FilePath
   ) throws(StoreError) -> OpaquePointer {
+    DatabaseCalls.install()
+    DatabaseCalls.openError = nil
     var handle: OpaquePointer?
     let code = sqlite3_open_v2(uri, &handle, flags | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nil)
     guard code == SQLITE_OK, let handle else {
@@ -60,8 +68,13 @@ final class RawStore {
     code: Int32, handle: OpaquePointer?, path: FilePath
   ) -> StoreError {
     let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? "SQLite error \(code)"
+    if code & 0xFF == SQLITE_CANTOPEN, let errno = DatabaseCalls.openError {
+      return StoreError(reading: path, cause: errno)
+    }
     let problem: StoreError.Problem =
       switch code & 0xFF {
+      case SQLITE_IOERR: .deviceFailed
+      case SQLITE_NOMEM: .outOfMemory
       case SQLITE_BUSY, SQLITE_LOCKED: .inUse
       case SQLITE_FULL, SQLITE_READONLY: .cannotWrite
       case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH: .cannotRead

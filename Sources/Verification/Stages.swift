@@ -130,17 +130,22 @@ final class Stages {
   private func mend(before step: Int) throws {
     guard let mend = order.mends[step] else { return }
     let path = store.path
-    // Objects are made into a store that has the table.
-    let isStated =
-      try store.number(
-        sql: "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'Z_PRIMARYKEY'"
-      ) > 0
-    if !isStated { try stateKeys() }
+    // Objects are made into a store that has the tables by which one is known.
+    let stated = try store.rows(sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+    let lacking = ["Z_METADATA", "Z_PRIMARYKEY"].filter { name in
+      !stated.contains { $0[0] == .text(Array(name.utf8)) }
+    }
+    if lacking.contains("Z_PRIMARYKEY") { try stateKeys() }
+    if lacking.contains("Z_METADATA") {
+      try store.execute(
+        "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), "
+          + "Z_PLIST BLOB)")
+    }
     // It is opened elsewhere meanwhile.
     store = try RawStore(inMemory: path)
     try mend(path)
     store = try RawStore(making: path, encoding: "UTF-8")
-    if !isStated { try store.execute("DROP TABLE Z_PRIMARYKEY") }
+    for name in lacking { try store.execute("DROP TABLE \(name)") }
   }
 
   /// Writes the table by which a store tells the highest keys of its entities.

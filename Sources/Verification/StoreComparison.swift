@@ -50,6 +50,8 @@ package struct VerificationOrder: Sendable {
   package var hashes: [String: VersionHash]
   /// The version identifiers that the new store should have.
   package var versionIdentifiers: [String]
+  /// Whether the new store should have an identifier of its own.
+  package var expectsNewUUID = false
   /// Whether the new store should be in WAL mode, nil for the mode of the old one.
   package var usesWAL: Bool?
   /// Whether the migration dropped the persistent history.

@@ -67,7 +67,9 @@ final class VerificationRun {
   func judge(_ table: String?, body: () throws -> Void) throws {
     do {
       try body()
-    } catch let error as StoreError where error.store == new.path {
+    } catch let error as StoreError
+      where error.store == new.path && !error.disposition.contains(.workReusable)
+    {
       note(
         Difference(
           .page, table: table, actual: error.cause.map { "\($0)" } ?? "it cannot be read"))

@@ -36,7 +36,7 @@ struct CaseSection: CustomTestStringConvertible, Sendable {
   }
 
   static let all = [
-    FunctionTables.numbers, FunctionTables.collections, FunctionTables.texts,
+    FunctionTables.numbers, FunctionTables.collections, FunctionTables.texts, FunctionTables.own,
     OperatorTables.arithmetic, OperatorTables.comparisons, OperatorTables.quantities,
     LanguageTables.literals, LanguageTables.paths, LanguageTables.forms, LanguageTables.selectors,
   ].flatMap(read)

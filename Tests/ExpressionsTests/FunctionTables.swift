@@ -275,18 +275,85 @@ enum FunctionTables {
     CAST(published, "NSNumber") ~> 100.0
     CAST(published, "NSString") ~> "2001-01-01 00:01:40 +0000"
     CAST(CAST(-0.5, "NSDate"), "NSString") ~> "2000-12-31 23:59:59 +0000"
-    CAST(CAST(-13190947200, "NSDate"), "NSString") ~> ! a date cannot be cast to NSString
+    CAST(CAST(-13190947200, "NSDate"), "NSString") ~> ! cannot be cast to NSString
     CAST(published, "NSDate") ~> CAST(100.0, "NSDate")
-    CAST(published, "NSDecimalNumber") ~> ! a date cannot be cast to NSDecimalNumber
+    CAST(published, "NSDecimalNumber") ~> ! the date 2001-01-01 00:01:40 +0000 cannot be cast
     CAST(link, "NSString") ~> "https://x.org/p/q.html"
     CAST(sold, "NSDecimalNumber") ~> CAST("1", "NSDecimalNumber")
-    CAST(code, "NSString") ~> ! data cannot be cast to NSString
+    CAST(code, "NSString") ~> ! data of 3 bytes cannot be cast to NSString
     CAST("00010203-0405-0607-0809-0A0B0C0D0E0F", "NSUUID") == number ~> ! the end of the text
     CAST(number, "NSString") ~> "00010203-0405-0607-0809-0A0B0C0D0E0F"
     castObject:toType:("1.50", "NSDecimalNumber") ~> CAST("1.50", "NSDecimalNumber")
     CAST(nil, "NSString") ~> nil
     CAST(rating, "NSDate") ~> nil
-    CAST(title, "NSDate") ~> ! cannot be cast to NSDate
+    CAST(title, "NSDate") ~> ! the text "Émile" cannot be cast to NSDate
     CAST(title, "Nothing") ~> ! cannot be cast to Nothing
+    """#
+
+  static let own = #"""
+    # uuid | our choice: RFC 9562, appendix B.2, of the URI of the source object
+    uuid() ~> CAST("C5CD6AFC-198C-83AD-8488-112124D5AA4E", "NSUUID")
+    CAST(uuid(), "NSString") ~> "C5CD6AFC-198C-83AD-8488-112124D5AA4E"
+    ? uuid() == uuid($source) ~> TRUE
+    ? uuid() == nil ~> FALSE
+    ? nil == uuid() ~> FALSE
+    TERNARY(rating == nil, uuid(), number) ~> CAST("C5CD6AFC-198C-83AD-8488-112124D5AA4E", "NSUUID")
+    # uuid: | our choice: RFC 9562, appendix B.2, in the name space of URLs
+    uuid("a") ~> CAST("2B660BC9-D584-8E27-8DD3-1827CF313AA2", "NSUUID")
+    uuid:("") ~> CAST("432EEFC7-F195-8772-83A4-7A101E05F9C7", "NSUUID")
+    uuid(title) ~> CAST("B14D1698-774B-80CC-B555-B4AB05FBDE9E", "NSUUID")
+    uuid(link) ~> CAST("2216AA46-5DAE-8B25-BE3B-2807634F1EB1", "NSUUID")
+    uuid($source) ~> CAST("C5CD6AFC-198C-83AD-8488-112124D5AA4E", "NSUUID")
+    uuid($destination) ~> ! has no objectID before it is saved
+    uuid(author) ~> ! has no object here
+    uuid(5) ~> ! takes an object, a URI or a text, not a number
+    uuid(tags) ~> ! takes an object, a URI or a text, not a collection
+    uuid("a", "b") ~> ! 1 argument
+    uuid(nil) ~> nil
+    uuid(nobody) ~> nil
+    # date:format: | our choice: the letters of UTS #35, strictly, in UTC
+    date("2014-01-16", "yyyy-MM-dd") ~> CAST(411523200.0, "NSDate")
+    date:format:("16.1.2014", "d.M.yyyy") ~> CAST(411523200.0, "NSDate")
+    date("2014-01-16T13:05:07Z", "yyyy-MM-dd'T'HH:mm:ssXXX") ~> CAST(411570307.0, "NSDate")
+    date("2014-01-16T15:05:07+02:00", "yyyy-MM-dd'T'HH:mm:ssXXX") ~> CAST(411570307.0, "NSDate")
+    date("2014-01-16 08:05:07.250 -0500", "yyyy-MM-dd HH:mm:ss.SSS Z") ~> CAST(411570307.25, "NSDate")
+    date("Jan 16, 2014 at 1:05 PM", "MMM d, yyyy 'at' h:mm a") ~> CAST(411570300.0, "NSDate")
+    date("16 January 2014, 12 o'clock am", "d MMMM yyyy, hh 'o''clock' a") ~> CAST(411523200.0, "NSDate")
+    date("2000-02-29", "yyyy-MM-dd") ~> CAST(-26524800.0, "NSDate")
+    date("0001-01-01", "yyyy-MM-dd") ~> CAST(-63113904000.0, "NSDate")
+    date("9999-12-31 23:59:59", "y-MM-dd HH:mm:ss") ~> CAST(252423993599.0, "NSDate")
+    date("16.01.2014", "yyyy-MM-dd") ~> ! the text "16.01.2014" is no date of the form yyyy-MM-dd
+    date("", "yyyy-MM-dd") ~> ! the text "" is no date
+    date("2014-1-16", "yyyy-MM-dd") ~> ! is no date
+    date("2014-01-16 ", "yyyy-MM-dd") ~> ! is no date
+    date(" 2014-01-16", "yyyy-MM-dd") ~> ! is no date
+    date("1900-02-29", "yyyy-MM-dd") ~> ! is no date
+    date("2014-13-01", "yyyy-MM-dd") ~> ! is no date
+    date("2014-01-16 24:00", "yyyy-MM-dd HH:mm") ~> ! is no date
+    date("2014-01-16 0:05 AM", "yyyy-MM-dd h:mm a") ~> ! is no date
+    date("٢٠١٤-01-16", "yyyy-MM-dd") ~> ! is no date
+    date("14-01-16", "yy-MM-dd") ~> ! yy in yy-MM-dd is no part of a date's format
+    date("2014-01", "yyyy-MM") ~> ! a format without d
+    date("2014-01-16 Q1", "yyyy-MM-dd 'Q'Q") ~> ! Q in
+    date("2014-01-16 5", "yyyy-MM-dd h") ~> ! h or a alone
+    date("2014-01-16 x", "yyyy-MM-dd 'x") ~> ! ' in
+    date(5, "yyyy-MM-dd") ~> ! takes a text, not a number
+    date("2014-01-16") ~> ! no function
+    date(nil, "yyyy-MM-dd") ~> nil
+    date(rating, "yyyy-MM-dd") ~> nil
+    # data:encoding: | our choice: RFC 4648 for base64
+    data("Émile", "utf8") ~> CAST("c3896d696c65", "NSData")
+    data("AQID", "base64") ~> CAST("010203", "NSData")
+    data:encoding:("AQI=", "base64") ~> CAST("0102", "NSData")
+    data("0aFF", "hex") ~> CAST("0aff", "NSData")
+    data("", "hex") ~> CAST("", "NSData")
+    data("AQI", "base64") ~> ! the text "AQI" is no base64
+    data("A QI=", "base64") ~> ! is no base64
+    data("0a0", "hex") ~> ! the text "0a0" is no hex
+    data("0g", "hex") ~> ! is no hex
+    data("a", "latin1") ~> ! no encoding is called latin1
+    data(5, "utf8") ~> ! takes a text, not a number
+    data(nil, "hex") ~> nil
+    data(rating, "utf8") ~> nil
     """#
 }

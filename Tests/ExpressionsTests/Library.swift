@@ -12,6 +12,15 @@ final class SampleObject: EvaluatedObject {
 
   var identity: AnyHashable { ObjectIdentifier(self) }
 
+  /// A book is saved, a tome is new; others are in no store.
+  func uniformIdentifier() throws -> String? {
+    switch typeName {
+    case "Book": "x-coredata://STORE/Book/p1"
+    case "Tome": throw EvaluationError(.notYetKnown("objectID", of: typeName))
+    default: nil
+    }
+  }
+
   func value(forKey key: String) throws -> ObjectValue {
     guard let value = values[key] else { throw EvaluationError(.unknownKey(key, of: typeName)) }
     return value

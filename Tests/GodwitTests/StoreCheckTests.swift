@@ -145,7 +145,8 @@ import Testing
     try given.makeStore(of: "2", objects: 0, at: other)
     let report = try await report(given, of: [given.folder])
     #expect(report.findings.map(\.exitStatus) == [78, 0])
-    #expect(report.findings[0].reasons.count == 3)
+    #expect(report.findings[0].reasons.count == 4)
+    #expect(report.findings[0].reasons[3].contains("godwit map"))
     #expect(report.findings[0].trial == nil)
     #expect(report.verdict.contains("1 cannot be migrated"))
   }

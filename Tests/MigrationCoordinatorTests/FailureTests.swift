@@ -4,6 +4,7 @@ import GRDB
 import Godwit
 import LMDB
 import MigrationWorker
+import ModelFiles
 import ObjectModel
 import PageEngine
 import StoreFormat
@@ -42,6 +43,32 @@ import Testing
     #expect(sentence.contains("/data/Shop.sqlite") || problem == .fileFull)
     // All that a programmer would write.
     #expect(!sentence.contains("(page:") && !sentence.contains("PageError"))
+  }
+
+  static let deviceErrors: [any Error] = [
+    SystemCallError(operation: .read, path: "/data/Shop.sqlite", errno: .ioError),
+    Errno.ioError,
+    StoreError(reading: "/data/Shop.sqlite", cause: Errno.ioError),
+    DatabaseError(resultCode: .SQLITE_IOERR_READ),
+    PageError(.read(Errno.ioError.rawValue)),
+    ModelFileError(.unreadable(.ioError), file: "/data/Shop.mom"),
+    MigrationError.folderNotWritable(
+      "/data", cause: SystemCallError(operation: .status, path: "/data", errno: .ioError)),
+    MigrationError.sourceModelMissing(
+      store: "/data/Shop.sqlite", searched: [],
+      unreadable: [ModelFileError(.unreadable(.ioError), file: "/data/Shop.mom")]),
+  ]
+
+  @Test(arguments: deviceErrors.indices)
+  func `an error of a device is one, wherever it arises`(index: Int) {
+    let error = Self.deviceErrors[index]
+    #expect(StoreError.disposition(of: error).contains(.device))
+    #expect(!StoreError.disposition(of: error).contains(.sourceSuspect))
+    let failure = failure(error)
+    #expect(failure.exitStatus == .cannotWrite)
+    for word in ["(operation:", "Error(", "damaged", "permission", "backup"] {
+      #expect(!failure.description.contains(word), "\(failure)")
+    }
   }
 
   @Test func `a row that is too long is told with its table, its key and what it needs`() {

@@ -222,7 +222,7 @@ import Testing
   @Test func `a worker that says that its order is at fault is not tried again`() async throws {
     let given = try GivenMigration()
     let failure = WorkerFailure(
-      exitStatus: 65, sentences: ["Shop.sqlite is damaged."], isPassing: false)
+      exitStatus: 65, sentences: ["Shop.sqlite is damaged."], disposition: .damage)
     let told = try failure.message()
     let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
     let error = try #require(try await refusal(given, nil, launcher))
@@ -240,7 +240,7 @@ import Testing
   {
     let given = try GivenMigration()
     let told = try WorkerFailure(
-      exitStatus: 71, sentences: ["no memory."], isPassing: true
+      exitStatus: 71, sentences: ["no memory."], disposition: [.workReusable, .retryable]
     ).message()
     let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
     let error = try #require(try await refusal(given, nil, launcher))

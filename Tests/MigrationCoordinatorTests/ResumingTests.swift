@@ -29,6 +29,29 @@ import Testing
     #expect(try given.bytes(given.store) == old)
   }
 
+  static let dispositions: [(ErrorDisposition, Bool)] = [
+    (.device, true), (.system, true), (.refusal, false), (.damage, false), (.fault, false),
+  ]
+
+  @Test(arguments: dispositions)
+  func `what is done stays as the error says, whatever words show it`(
+    disposition: ErrorDisposition, stays: Bool
+  ) async throws {
+    let given = try GivenMigration()
+    let failure = WorkerFailure(exitStatus: 1, sentences: ["x"], disposition: disposition)
+    let message = try failure.message()
+    let launcher = FaultyLauncher { _, count in
+      count == 3 ? .exited(WorkerProtocol.failed, message: message) : nil
+    }
+    await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(rangeRows: 10), launcher)
+    }
+    let work = MigrationPaths(destination: given.store).work
+    #expect(try (Files.fileStatusIfPresent(work) != nil) == stays)
+    let second = FaultyLauncher { _, _ in nil }
+    #expect(try await given.run(given.request(rangeRows: 10), second).resumed == stays)
+  }
+
   @Test func `an interrupted migration goes on and does nothing twice`() async throws {
     let given = try GivenMigration()
     try await interrupt(given)
@@ -221,14 +244,15 @@ struct WorkerLifecycleTests {
   @Test func `an order that would fail again is given up at once`() {
     var lifecycle = WorkerLifecycle()
     _ = lifecycle.begin()
-    let failure = WorkerFailure(exitStatus: 74, sentences: ["disk full"], isPassing: false)
+    let failure = WorkerFailure(exitStatus: 74, sentences: ["disk full"], disposition: .system)
     #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))
   }
 
   @Test func `what passes is tried three times`() {
     var lifecycle = WorkerLifecycle()
     _ = lifecycle.begin()
-    let failure = WorkerFailure(exitStatus: 71, sentences: ["no memory"], isPassing: true)
+    let failure = WorkerFailure(
+      exitStatus: 71, sentences: ["no memory"], disposition: [.workReusable, .retryable])
     #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 2))
     #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 3))
     #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))

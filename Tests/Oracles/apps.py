@@ -18,17 +18,17 @@ DRINKS = """<?xml version="1.0" encoding="UTF-8"?>
 <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0"
        userDefinedModelVersionIdentifier="{version}">
   <entity name="Drink">
-    <attribute name="author" optional="YES" attributeType="Composite" compositeName="Author"/>
+    <attribute name="author" optional="YES" attributeType="Composite" composite="Author"/>
     <attribute name="id" attributeType="UUID"/>{more}
     <relationship name="parts" optional="YES" toMany="YES" destinationEntity="Part"/>
     <uniquenessConstraints><uniquenessConstraint><constraint value="id"/></uniquenessConstraint>
     </uniquenessConstraints>
   </entity>
   <entity name="Part"><attribute name="name" optional="YES" attributeType="String"/></entity>
-  <compositeAttribute name="Author">
+  <composite name="Author">
     <attribute name="id" optional="YES" attributeType="UUID"/>
     <attribute name="person" optional="YES" attributeType="String"/>
-  </compositeAttribute>
+  </composite>
 </model>
 """
 NEWER = """<attribute name="year" attributeType="Integer 64" defaultValueString="0"/>"""

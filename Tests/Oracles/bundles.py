@@ -98,11 +98,7 @@ def main():
     p = parser(__doc__)
     p.add_argument("--only", help="one bundle")
     p.add_argument("--large", action="store_true", help="four steps with 300,000 objects")
-    p.add_argument("--share", default="1/1", help="2/3 takes the second of each three steps")
     options = p.parse_args()
-    first, every = map(int, options.share.split("/"))
-    if not 1 <= first <= every:
-        p.error(f"--share {options.share}: such as 1/3, 2/3 or 3/3")
     tool, found = Tool(options.godwit, timeout=3600), bundles(options.corpus)
     steps = LARGE if options.large else [
         (n, v) for n, b in found.items() for v in b.models if v != b.current]
@@ -112,7 +108,7 @@ def main():
         return (f"{name}: {version} -> {found[name].current}", lambda folder: check_step(
             tool, found[name], name, version, rows, folder))
     chosen = [case(n, v) for n, v in steps if options.only in (None, n)]
-    run_cases(options, chosen[first - 1::every], "steps")
+    run_cases(options, chosen, "steps")
 
 
 if __name__ == "__main__":

@@ -122,7 +122,8 @@ class Model:
         self.path = folder
         root = ElementTree.parse(os.path.join(folder, "contents")).getroot()
         self.identifier = root.get("userDefinedModelVersionIdentifier", "")
-        composites = {c.get("name"): c for c in root.findall("compositeAttribute")}
+        composites = {c.get("name"): c for tag in ("composite", "compositeAttribute")
+                      for c in root.findall(tag)}
         self.entities = {e.name: e for e in (
             read_entity(element, composites) for element in root.findall("entity"))}
         self.children = {name: [] for name in self.entities}
@@ -224,7 +225,8 @@ def read_entity(element, composites):
                     element.get("elementID") or name, element.get("versionHashModifier", ""))
     for child in element:
         if child.get("attributeType") == "Composite":
-            for p in read_composite(name, child, composites[child.get("compositeName")]):
+            composite = child.get("composite") or child.get("compositeName")
+            for p in read_composite(name, child, composites[composite]):
                 entity.own[p.name] = p
         elif child.tag == "attribute":
             entity.own[child.get("name")] = read_attribute(name, child)

@@ -6,7 +6,6 @@ on when the system gives one more, a second later.
 usage: one_processor.py --godwit P [--scratch S]
 """
 import os
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -15,7 +14,7 @@ import time
 from mutant_stores import Ground
 from run import Failure, Tool, parser, run_cases
 
-# A machine that is busy takes its time as well, but not each time.
+# This program may be kept waiting as well, but not each time.
 ATTEMPTS, SECONDS = 8, 0.7
 # From here on a file is checked in parts.
 LARGE = 36 << 20
@@ -25,15 +24,42 @@ def on_one():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
+def states(process):
+    """The states of all threads of a process and of its children: R where one wants a processor."""
+    found = []
+    try:
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/stat") as file:
+                found.append(file.read().rpartition(")")[2].split()[0])
+            with open(f"/proc/{process}/task/{thread}/children") as file:
+                for child in file.read().split():
+                    found += states(int(child))
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return found
+
+
 def idle(tool, arguments, status):
-    """For how many seconds a command neither worked nor ended."""
-    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([tool, *map(str, arguments)], capture_output=True, preexec_fn=on_one,
-                          timeout=120, stdin=subprocess.DEVNULL)
-    took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode != status:
-        raise Failure(f"godwit {arguments[0]}: exit {done.returncode}: {done.stderr[-300:]!r}")
-    return took - (after.ru_utime - before.ru_utime) - (after.ru_stime - before.ru_stime)
+    """For how many seconds at a time no thread of a command worked, or waited for a processor or a
+    disk."""
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen([tool, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                                   stdout=words, stderr=words, preexec_fn=on_one)
+        longest, worked, ends = 0, time.monotonic(), time.monotonic() + 120
+        while process.poll() is None:
+            now = time.monotonic()
+            if set(states(process.pid)) & {"R", "D"}:
+                worked = now
+            longest = max(longest, now - worked)
+            if now > ends:
+                process.kill()
+                raise Failure(f"godwit {arguments[0]} did not end")
+            time.sleep(0.01)
+        if process.returncode != status:
+            words.seek(0)
+            raise Failure(f"godwit {arguments[0]}: exit {process.returncode}: "
+                          f"{words.read()[-300:]!r}")
+    return longest
 
 
 class Lab:

@@ -10,7 +10,7 @@ WORDS = ("amber birch cedar delta ember fjord grove heath isle jade knoll larch 
 TYPES = (*NUMBERS, "String", "String", "Binary", "Date", "UUID", "URI", "Transformable")
 DEFAULTS = {
     "Boolean": ("YES", "NO"), "Decimal": ("0", "12.5", "-3"),
-    "Double": ("0", "1.5", "1e300", "inf"),
+    "Double": ("0", "1.5", "1e300", "-2.5e-7"),
     "Float": ("0", "-0.25"), "String": ("", "none", "Grüße \U0001F426", "it's"),
     "Date": ("0", "631152000"), "URI": ("https://example.org/x",),
     **{t: ("0", "1", "-7", str(limits[1])) for t, limits in INTEGERS.items()}}
@@ -216,7 +216,7 @@ class Models:
             identifiers = {top(a.identifier) for a in elements if a.identifier} - {name}
             lines.append(tag("attribute", True, name=name, attributeType="Composite",
                              optional=all(a.optional for a in elements),
-                             compositeName=e.name + name, elementID=min(identifiers, default=None)))
+                             composite=e.name + name, elementID=min(identifiers, default=None)))
         for first, second, destination in self.relations:
             for end, other in ((first, second), (second, first)):
                 if end and end.entity == e.name and not (end is second and second is first):
@@ -237,8 +237,8 @@ class Models:
 
     def _composites(self, e):
         return "".join(
-            tag("compositeAttribute", name=e.name + name) + "".join(written(a) for a in elements)
-            + "</compositeAttribute>\n" for name, elements in composites(e).items())
+            tag("composite", name=e.name + name) + "".join(written(a) for a in elements)
+            + "</composite>\n" for name, elements in composites(e).items())
 
     def _end(self, end, other, destination):
         leads_to = destination if other is None else other.entity

@@ -34,8 +34,18 @@ def parser(description, needs_corpus=True):
     p.add_argument("--scratch", help="a folder for copies; default: a temporary one")
     p.add_argument("--jobs", type=int, default=int(os.environ.get("GODWIT_JOBS", 2)),
                    help="cases in parallel")
+    p.add_argument("--share", default="1/1", type=share,
+                   help="2/3 takes the second of each three cases")
     p.add_argument("--keep", action="store_true", help="leave the scratch files of failed cases")
     return p
+
+
+def share(text):
+    """The first of the cases, counted from 0, and how many steps it is to the next."""
+    first, every = map(int, text.split("/"))
+    if not 1 <= first <= every:
+        raise argparse.ArgumentTypeError(f"{text}: such as 1/3, 2/3 or 3/3")
+    return first - 1, every
 
 
 class Tool:
@@ -262,6 +272,8 @@ def judge_mutants(options, base, cases, judge, sentence):
 def run_cases(options, cases, noun):
     """Runs (name, function of a scratch folder) cases; a function returns its differences or
     fails. Prints them and ends the process as the oracles' contract says."""
+    first, every = options.share
+    cases = list(cases)[first::every]
     if not cases:
         print(f"no {noun}: nothing was checked")
         sys.exit(1)

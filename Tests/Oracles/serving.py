@@ -376,6 +376,26 @@ def slow_visitors(ground, folder):
     return out
 
 
+def idle_connections(ground, folder):
+    """More connections that ask nothing than there are places keep nobody out."""
+    out = []
+    with Server(ground.tool, folder) as server:
+        idle = [socket.create_connection(("127.0.0.1", server.port), timeout=5)
+                for _ in range(250)]
+        half = [socket.create_connection(("127.0.0.1", server.port), timeout=5)
+                for _ in range(50)]
+        for connection in half:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: local")
+        for _ in range(3):
+            began = time.monotonic()
+            expect(out, "health amid idle connections", server.ask("/healthz")[0], 200)
+            if time.monotonic() - began > 2:
+                out.append(f"health took {time.monotonic() - began:.1f} s")
+        for connection in idle + half:
+            connection.close()
+    return out
+
+
 def starting(ground, folder):
     """What it says where it cannot begin, and of names that would be markup."""
     out, tool = [], ground.tool
@@ -436,7 +456,7 @@ def main():
         for body in (in_a_browser, buttons, again):
             cases.append((body.__name__.replace("_", " "),
                           lambda f, b=body: b(ground, options.pictures, f)))
-        for body in (followed, staged, slow_visitors, starting):
+        for body in (followed, staged, slow_visitors, idle_connections, starting):
             cases.append((body.__name__.replace("_", " "), lambda f, b=body: b(ground, f)))
         run_cases(options, cases, "visits")
 

@@ -118,6 +118,17 @@ struct StoreSchemaTests {
     #expect(error?.places.map(\.property).sorted() == ["id", "what"])
   }
 
+  @Test func `a table of more columns than SQLite allows is refused by name`() throws {
+    func model(_ count: Int) throws -> ManagedObjectModel {
+      let attributes = (0..<count).map { Attribute.optional("a\($0)", .integer32) }
+      return try ManagedObjectModel(
+        Entity("Thing", [.optional("name")]), Entity("Part", in: "Thing", attributes))
+    }
+    #expect(try StoreSchema(model(1_996)).tables.first?.columns.count == 2_000)
+    let error = #expect(throws: SchemaError.self) { try StoreSchema(model(1_997)) }
+    #expect(error?.wide.map(\.entity) == ["Thing"] && error?.wide.map(\.columns) == [2_001])
+  }
+
   @Test func `a statement quotes names that SQL would misread`() throws {
     let model = try ManagedObjectModel(Entity("Größe", [.optional("it\"s")]))
     let table = try #require(try StoreSchema(model).tables.first)

@@ -32,6 +32,18 @@ import Testing
     return try Files.readFile(path, limit: 1 << 20)
   }
 
+  @Test func `a file that is encrypted behind a plain header is told so`() throws {
+    var bytes = try realBytes()
+    // What SQLCipher leaves plain says how many bytes of each page are reserved.
+    bytes[20] = 80
+    var random = SeededRandom(seed: 7)
+    for index in 32..<bytes.count { bytes[index] = UInt8.random(in: 0...255, using: &random) }
+    #expect(try problem(bytes) == .encrypted)
+    // Damage without reserved bytes is damage.
+    bytes[20] = 0
+    #expect(try problem(bytes) != .encrypted)
+  }
+
   @Test func `a file that is no store is told by what it is`() throws {
     #expect(problem() == .notFound)
     #expect(try problem([]) == .empty)

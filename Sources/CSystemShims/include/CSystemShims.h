@@ -139,4 +139,18 @@ void csystem_close_directory(void *directory);
 /// The sizes of all files of a folder together, without those below.
 int64_t csystem_bytes_in(const char *path);
 
+
+/// A function of SQLite's table of system calls.
+typedef void (*csystem_database_call)(void);
+/// The function that SQLite is to call instead of the system's function of this name; NULL for a
+/// name that stays as it is.
+///
+/// Reads report a failed device by an error that SQLite does not take for damage of the database,
+/// and `open` and `lstat` keep their errors for `csystem_database_open_error`.
+csystem_database_call csystem_database_call_named(const char *name);
+/// The error of the last file that a database could not open in this thread; 0 for none.
+int csystem_database_open_error(void);
+/// Sets that error.
+void csystem_set_database_open_error(int error);
+
 #endif

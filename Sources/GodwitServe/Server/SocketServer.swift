@@ -12,8 +12,10 @@ import SystemPackage
 struct SocketServer: LiveServer {
   /// The most visitors who are told news at once, and the most connections.
   private static let (mostStreams, mostConnections) = (64, 256)
+  /// How many of the connections stay free for the next visitor.
+  private static let connectionsKeptFree = 16
   /// How long a connection may wait with half a request, or none.
-  private static let idleTime = TimeAmount.seconds(30)
+  private static let idleTime = TimeAmount.seconds(10)
   /// How long streams have to say goodbye.
   private static let goodbye = Duration.seconds(1)
 
@@ -22,7 +24,8 @@ struct SocketServer: LiveServer {
   }
 
   static func serve(_ service: LiveService) async throws {
-    let streams = OpenStreams(most: mostStreams)
+    let places = ConnectionPlaces(most: mostConnections - connectionsKeptFree)
+    let streams = OpenStreams(most: mostStreams, places: places)
     let stop = AsyncStream.makeStream(of: Void.self)
     let forget = service.whenAskedToStop {
       streams.stop()
@@ -31,7 +34,7 @@ struct SocketServer: LiveServer {
     defer { forget() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       let site = SiteHolder()
-      group.addTask { try await takeRequests(service, site, streams) }
+      group.addTask { try await takeRequests(service, site, streams, places) }
       group.addTask {
         for await _ in stop.stream {}
         let end = ContinuousClock.now + goodbye
@@ -45,7 +48,8 @@ struct SocketServer: LiveServer {
   }
 
   private static func takeRequests(
-    _ service: LiveService, _ holder: SiteHolder, _ streams: OpenStreams
+    _ service: LiveService, _ holder: SiteHolder, _ streams: OpenStreams,
+    _ places: ConnectionPlaces
   ) async throws {
     var quiet = Logger(label: "godwit serve")
     quiet.logLevel = .critical
@@ -57,7 +61,9 @@ struct SocketServer: LiveServer {
     let application = Application(
       responder: responder,
       server: .http1(
-        configuration: .init(idleTimeout: idleTime, httpDecoderConfiguration: limits)),
+        configuration: .init(
+          additionalChannelHandlers: [places.handler], idleTimeout: idleTime,
+          httpDecoderConfiguration: limits)),
       configuration: ApplicationConfiguration(
         address: .hostname(service.address, port: service.port),
         availableConnectionsDelegate: .maximum(mostConnections, logger: quiet)),
@@ -202,9 +208,10 @@ final class OpenStreams: Sendable {
   }
 
   private let most: Int
+  private let places: ConnectionPlaces
   private let state = Mutex(State())
 
-  init(most: Int) { self.most = most }
+  init(most: Int, places: ConnectionPlaces) { (self.most, self.places) = (most, places) }
 
   var count: Int { state.withLock { $0.places.count } }
   var isStopping: Bool { state.withLock { $0.isStopping } }
@@ -221,6 +228,7 @@ final class OpenStreams: Sendable {
       return true
     }
     guard isTaken else { return nil }
+    places.mark(stream: channel, isOpen: true)
     place.guardAgainstSilence(for: Self.patience)
     return place
   }
@@ -247,7 +255,8 @@ final class OpenStreams: Sendable {
 
     /// Gives the place back.
     func leave() {
-      _ = streams.state.withLock { $0.places.remove(ObjectIdentifier(self)) }
+      let wasTaken = streams.state.withLock { $0.places.remove(ObjectIdentifier(self)) } != nil
+      if wasTaken { streams.places.mark(stream: channel, isOpen: false) }
       watch.withLock { $0?.cancel() }
     }
 

@@ -31,7 +31,8 @@ struct DefectMending {
 
   /// What is to be done, in this order; nothing for most stores.
   func deeds() throws -> [Deed] {
-    let demands = choices.asksDemands ? try StageDemands.all(of: stage, in: survey) : []
+    let demands =
+      choices.asksDemands ? try StageDemands.all(of: stage, in: survey, validates: false) : []
     let deeds =
       try references() + values(demands) + firsts(demands) + duplicates(demands)
       + drops(demands, afterOthers: false)
@@ -118,7 +119,8 @@ struct DefectMending {
   /// Drops objects until none lacks what was there before other objects went.
   private func dropLacking(_ search: DefectSearch, db: Database) throws -> [Defect] {
     guard choices.missing == .drop else { return [] }
-    let deeds = try drops(StageDemands.all(of: stage, in: survey), afterOthers: true)
+    let deeds = try drops(
+      StageDemands.all(of: stage, in: survey, validates: false), afterOthers: true)
     var result: [Defect] = []
     while true {
       let dropped = try deeds.flatMap { try perform($0, in: db) }

@@ -3,8 +3,8 @@ import Planning
 import SystemCalls
 package import SystemPackage
 
-// (1) Only a store that is in the list, under its name and with its size and time, is one that
-// Godwit kept: anything else of such a name is somebody's own.
+// (1) Only a store that is in the list, under its name and with its size, time and checksum, is one
+// that Godwit kept: anything else of such a name is somebody's own.
 // (2) The list names a store before it is kept, and forgets it after it is gone.
 
 /// The list of the old stores that were kept beside a store: `Shop.sqlite.godwit-kept.json`.
@@ -22,6 +22,8 @@ struct KeptStores {
     var bytes: Int64
     /// Nanoseconds since 1970.
     var modified: Int64
+    /// The checksum of its bytes (`KeptStores.checksum`); nil in lists of earlier versions.
+    var checksum: UInt64?
     /// Seconds since 1970 at which it gave up the store's name.
     var time: Double
     /// The external files that are there for it.
@@ -51,8 +53,9 @@ struct KeptStores {
   /// - Throws: `outputExists` where something else has the name, or where it cannot be read.
   func entries() throws -> [Entry] {
     guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return [] }
-    guard status.kind == .file, status.size < 1 << 26,
-      let list = try? VersionedFile<List>(sealed: Files.readFile(path, limit: 1 << 26)).content,
+    let isList = status.kind == .file && status.size < 1 << 26
+    let bytes = try isList ? Files.readFile(path, limit: 1 << 26) : []
+    guard isList, let list = try? VersionedFile<List>(sealed: bytes).content,
       list.stores.allSatisfy({ entry in
         FilePath.Component(entry.name).map { Self.isName($0, of: store) } ?? false
       })
@@ -72,8 +75,35 @@ struct KeptStores {
   /// Whether the file of an entry is there as it was kept.
   func isThere(_ entry: Entry) throws -> Bool {
     let status = try Files.fileStatusIfPresent(path(of: entry), followLinks: false)
-    return status?.kind == .file && status?.size == entry.bytes
-      && status?.modified == entry.modified
+    guard status?.kind == .file, status?.size == entry.bytes, status?.modified == entry.modified
+    else { return false }
+    return try entry.checksum.map { try $0 == Self.checksum(of: path(of: entry)) } ?? true
+  }
+
+  /// Up to this size every byte of a store counts.
+  private static let mostBytesSummed: Int64 = 256 << 20
+  /// Of a larger store this many bytes count, at the start of each part of `partBytes`.
+  private static let sampleBytes = 1 << 20
+  private static let partBytes: Int64 = 64 << 20
+
+  /// The checksum of a store's bytes; of a large store that of samples, the header among them.
+  ///
+  /// A write by SQLite changes the header, but for stores with a write-ahead log.
+  static func checksum(of path: FilePath) throws -> UInt64 {
+    let bytes = try Files.fileStatus(path).size
+    if bytes <= mostBytesSummed { return try Checksum.of(file: path) }
+    let file = try Files.open(path, mode: .readOnly, options: .noFollow)
+    return try file.closeAfter {
+      let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: sampleBytes, alignment: 16)
+      defer { buffer.deallocate() }
+      var sum: UInt64 = 0
+      for start in stride(from: Int64(0), to: bytes, by: Int64.Stride(partBytes)) {
+        let count = try file.readAll(into: buffer, at: start)
+        sum = Checksum.of(UnsafeRawBufferPointer(rebasing: buffer[..<count]), seed: sum)
+      }
+      return sum
+    }
   }
 
   /// Adds an entry, or replaces the one of that name.

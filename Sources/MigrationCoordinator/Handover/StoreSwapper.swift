@@ -97,7 +97,8 @@ struct StoreSwapper {
       try KeptStores(of: store).note(
         .init(
           name: kept.lastComponent?.string ?? "", bytes: status.size, modified: status.modified,
-          time: Date().timeIntervalSince1970, externalFiles: old.names().map(\.string),
+          checksum: KeptStores.checksum(of: store), time: Date().timeIntervalSince1970,
+          externalFiles: old.names().map(\.string),
           madeSupport: replaced.makesSupport), syncsName: false)
       if let copy {
         try Files.renameNoReplace(copy, to: kept)

@@ -15,8 +15,14 @@ struct CountedLosses {
   let destination: StoreSchema
   let mappings: [MappingModel]
   let losses: MappingLosses
+  private let mark: @Sendable (PossibleLoss) -> PossibleLoss
 
-  init(survey: StoreSurvey, mappings: [MappingModel], to destination: StoreSchema) {
+  /// - Parameter mark: gives a loss the cause that it has on the route.
+  init(
+    survey: StoreSurvey, mappings: [MappingModel], to destination: StoreSchema,
+    mark: @escaping @Sendable (PossibleLoss) -> PossibleLoss = { $0 }
+  ) {
+    self.mark = mark
     self.survey = survey
     self.destination = destination
     self.mappings = mappings
@@ -29,7 +35,8 @@ struct CountedLosses {
   func beforehand(
     now: Double, keeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void
   ) throws -> [Loss] {
-    try count(possible: losses.possible) + divided(now: now, keeper: keeper, looking: looking)
+    try count(possible: losses.possible.map(mark))
+      + divided(now: now, keeper: keeper, looking: looking)
   }
 
   /// What becomes of references, as far as mappings decide it.

@@ -161,6 +161,8 @@ package struct LossRefusal: Hashable, Sendable {
   package var isForbidden: Bool
   /// If losses come from a detour over other versions: why the direct step cannot be inferred.
   package var directRefusals: [Refusal] = []
+  /// The paths of the mapping models by which the way goes.
+  package var mappings: [String] = []
 }
 
 /// Decides which losses are accepted.

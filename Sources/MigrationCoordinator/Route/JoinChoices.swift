@@ -5,6 +5,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import SystemCalls
 import SystemPackage
 
 /// What is known of the names of the destination's join tables besides the source.
@@ -33,7 +34,10 @@ struct JoinChoices {
       }
       asked[parts[0], default: []].insert(parts[1])
     }
-    for path in request.target + request.models where (try? StoreHeader(of: path)) != nil {
+    let places = request.target + request.models
+    for path in try places.flatMap({ place in
+      try ifReadable { try ModelPlace(place) }?.stores ?? []
+    }) {
       // A store whose model is not found proves no names.
       guard let reader = try? StoreReader(immutable: path),
         let hashes = try? reader.metadata().versionHashes,

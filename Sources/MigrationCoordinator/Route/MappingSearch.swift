@@ -31,16 +31,24 @@ struct MappingSearch {
       take(try MappingFile.read(path), standing: .named)
     }
     for folder in request.mappingFolders {
-      for path in try Self.below(folder) { tryToTake(path, standing: .listed) }
+      for path in try Self.below(folder) { try tryToTake(path, standing: .listed) }
     }
-    for folder in Self.modelFolders(request: request) {
-      // A model may lie in a folder that cannot be listed; then nothing beside it is found.
-      guard let names = try? Files.listDirectory(folder) else { continue }
-      for name in names.sorted(by: { $0.string < $1.string }) {
+    for folder in try Self.modelFolders(request: request) {
+      for name in try Self.names(in: folder).sorted(by: { $0.string < $1.string }) {
         if Self.isMapping(folder.appending(name)) {
-          tryToTake(folder.appending(name), standing: .found)
+          try tryToTake(folder.appending(name), standing: .found)
         }
       }
+    }
+  }
+
+  /// The names in a folder; none where the folder cannot be listed.
+  private static func names(in folder: FilePath) throws -> [FilePath.Component] {
+    do throws(SystemCallError) {
+      return try Files.listDirectory(folder)
+    } catch {
+      if error.knownDisposition.contains(.workReusable) { throw error }
+      return []
     }
   }
 
@@ -54,16 +62,22 @@ struct MappingSearch {
     let name = file.path.string
     guard files[name] == nil else { return }
     files[name] = file
-    var madeFor: RouteMapping.Pair?
-    if let source = try? file.source?.model.versionHashes(),
-      let destination = try? file.destination?.model.versionHashes()
-    {
-      madeFor = .init(source: source, destination: destination)
+    let madeFor = file.versions.map {
+      RouteMapping.Pair(source: $0.source, destination: $0.destination)
     }
     mappings.append(
       RouteMapping(
         name: name, standing: standing, mapping: file.mapping, madeFor: madeFor,
         isOutline: isOutline))
+  }
+
+  /// The parts that the files of a route's mapping models have besides.
+  func notes(of route: MigrationRoute) -> [NotedMapping] {
+    route.steps.flatMap(\.mappings).flatMap { mapping in
+      (files[mapping.name]?.notes ?? []).map {
+        NotedMapping(path: mapping.name, note: $0)
+      }
+    }
   }
 
   /// Whether no path of this very file was looked at; true where the file is not there.
@@ -72,11 +86,13 @@ struct MappingSearch {
     return seen.insert([status.device, status.inode]).inserted
   }
 
-  private mutating func tryToTake(_ path: FilePath, standing: RouteMapping.Standing) {
+  private mutating func tryToTake(_ path: FilePath, standing: RouteMapping.Standing) throws {
     guard isNew(path) else { return }
     do {
       take(try MappingFile.read(path), standing: standing)
     } catch {
+      // What the system refuses now may be the mapping model that the step needs.
+      if error.knownDisposition.contains(.workReusable) { throw error }
       // Any JSON may lie beside a model.
       if standing == .found, path.extension == "json", !MappingFile.claimsToBeMapping(path) {
         return
@@ -121,10 +137,16 @@ struct MappingSearch {
   }
 
   /// The bundles of models, and the folders that contain them.
-  private static func modelFolders(request: MigrationRequest) -> [FilePath] {
+  private static func modelFolders(request: MigrationRequest) throws -> [FilePath] {
     var result: [FilePath] = []
     for place in request.target + request.models {
-      guard let bundle = try? ModelBundle(place) else { continue }
+      let bundle: ModelBundle
+      do throws(ModelFileError) {
+        bundle = try ModelBundle(place)
+      } catch {
+        if error.knownDisposition.contains(.workReusable) { throw error }
+        continue
+      }
       let path = ModelBundle.enclosing(bundle.path)
       for folder in [path.removingLastComponent(), path] {
         let folder = folder.isEmpty ? FilePath(".") : folder

@@ -1,5 +1,5 @@
 import Mapping
-import MappingFiles
+package import MappingFiles
 import ObjectModel
 package import Planning
 import StoreFormat
@@ -12,6 +12,16 @@ package struct FoundRoute: Sendable {
   package var route: MigrationRoute
   /// Mapping models of unknown versions; no step that is inferred can depend on one.
   package var unreadable: [UnreadableMapping] = []
+  /// Parts of the mapping models of the route that these do not show.
+  package var notes: [NotedMapping] = []
+}
+
+/// A part of a mapping model's file that the mapping model does not show.
+package struct NotedMapping: Hashable, Codable, Sendable {
+  /// The path of the file.
+  package var path: String
+  /// The part.
+  package var note: MappingNote
 }
 
 /// Finds the route of one store to a target.
@@ -38,7 +48,9 @@ struct RouteFinder {
   }
 
   private var end: RouteVersion {
-    RouteVersion(names: [], model: target.model, hashes: target.hashes)
+    var version = RouteVersion(names: [], model: target.model, hashes: target.hashes)
+    version.leftOut = target.leftOut
+    return version
   }
 
   /// Finds the route.
@@ -46,12 +58,28 @@ struct RouteFinder {
   /// - Parameter namesVersions: finds the names of versions, which takes reading all of them. -
   ///   Throws: `MigrationError`.
   func find(namesVersions: Bool) throws -> FoundRoute {
+    let settings = try ValueSetting.read(request.settings)
+    var found = try find(namesVersions: namesVersions, settings: settings)
+    let unknown = found.route.set(settings).map(\.name)
+    guard unknown.isEmpty else {
+      throw MigrationError.settingUnknown(unknown, target: target.model)
+    }
+    return found
+  }
+
+  private func find(namesVersions: Bool, settings: [ValueSetting]) throws -> FoundRoute {
+    func refusals(_ from: RouteVersion, _ to: RouteVersion) -> [Refusal] {
+      InferredStep.refusals(from: from.model, to: to.model).filter {
+        !$0.isSettled(by: settings, in: to.model)
+      }
+    }
     let search = try MappingSearch(request)
     let isPlain = search.mappings.isEmpty && !request.isProgressive
     if isPlain && !namesVersions && request.infers {
       let inference = MappingInference(from: store.model, to: end.model)
-      let isSound = InferredStep.refusals(from: store.model, to: end.model).isEmpty
-      // If something is lost, the versions in between show whether it was renamed on the way.
+      let isSound = refusals(store, end).isEmpty && !end.model.reusesRenamedName
+      // If something is lost or a name used again, the versions in between show whether it was
+      // renamed on the way.
       if inference.possibleLosses.isEmpty, request.infersOnly || isSound {
         try requireReadable(search)
         return FoundRoute(
@@ -59,19 +87,22 @@ struct RouteFinder {
           unreadable: search.unreadable)
       }
     }
-    let known = try KnownVersions.read(request)
+    let known = try KnownVersions.read(request, store: store, target: end)
+    let targetName = request.target.count == 1 ? target.names.first : nil
     do {
       var route: MigrationRoute
       if isPlain && request.infersOnly {
-        route = MigrationRoute(inferredFrom: store, to: end, bundles: known)
+        route = MigrationRoute(
+          inferredFrom: store, to: end, bundles: known, targetName: targetName)
       } else {
         route = try MigrationRoute(
           from: store, to: end, bundles: known, mappings: search.mappings,
-          isProgressive: request.isProgressive, infers: request.infers
-        ) { InferredStep.refusals(from: $0.model, to: $1.model) }
+          isProgressive: request.isProgressive, infers: request.infers, targetName: targetName
+        ) { refusals($0, $1) }
         if route.steps.contains(where: \.mappings.isEmpty) { try requireReadable(search) }
       }
-      return FoundRoute(route: route, unreadable: search.unreadable)
+      return FoundRoute(
+        route: route, unreadable: search.unreadable, notes: search.notes(of: route))
     } catch let error as RouteError {
       throw failure(error: error, search: search, known: known.flatMap(\.versions))
     }
@@ -99,7 +130,13 @@ struct RouteFinder {
       guard let file = search.files[name] else {
         preconditionFailure("only mapping models that were read are placed")
       }
-      return .mappingMismatch(file.path, mismatches(file, known: known))
+      let found = mismatches(file, known: known)
+      guard found.isEmpty else { return .mappingMismatch(file.path, found) }
+      func names(_ checksum: String?) -> [String] {
+        known.first { $0.hashes.checksum == checksum }?.labels ?? []
+      }
+      return .mappingElsewhere(
+        file.path, from: names(file.versions?.source), to: names(file.versions?.destination))
     }
   }
 
@@ -121,5 +158,22 @@ struct RouteFinder {
     // It is for two versions that are known, but the route does not touch them.
     return file.mapping.mismatches(.source, model: store.model)
       + file.mapping.mismatches(.destination, model: target.model)
+  }
+}
+
+extension ValueSetting {
+  /// Reads expressions for attributes, as `--set` takes them.
+  ///
+  /// - Throws: `MigrationError.settingUnreadable`.
+  static func read(_ texts: [String]) throws(MigrationError) -> [ValueSetting] {
+    var result: [ValueSetting] = []
+    for text in texts {
+      do throws(ValueSetting.Problem) {
+        result.append(try ValueSetting(text: text))
+      } catch {
+        throw MigrationError.settingUnreadable(text, error)
+      }
+    }
+    return result
   }
 }

@@ -10,6 +10,7 @@ extension MigrationRequest {
     if extraTables != .refuse { result["--extra-tables"] = extraTables.rawValue }
     if validation != .strict { result["--validation"] = validation.rawValue }
     if salvages { result["--salvage"] = "" }
+    if givesNewUUID { result["--new-uuid"] = "" }
     if let journalMode { result["--journal-mode"] = journalMode.rawValue }
     switch lossConsent {
     case .none: break
@@ -32,13 +33,14 @@ extension MigrationRequest {
 
   /// A consent to losses changes the way at most, and the others what is refused or how it lies.
   private static func isWithoutRows(_ option: String) -> Bool {
-    ["--allow-loss", "--journal-mode", "--validation", "--cloudkit"].contains(option)
+    ["--allow-loss", "--journal-mode", "--validation", "--cloudkit", "--new-uuid"]
+      .contains(option)
   }
 
   /// Whether it names the way itself.
   package var namesRoute: Bool {
     !mappings.isEmpty || !mappingFolders.isEmpty || isProgressive || infersOnly || !infers
-      || !versionOrder.isEmpty || isStepwise
+      || !versionOrder.isEmpty || isStepwise || !settings.isEmpty
   }
 
   /// Takes the choices that a record states and this request does not make itself.
@@ -63,6 +65,11 @@ extension MigrationRequest {
     case "--salvage":
       {
         salvages = true
+        return true
+      }()
+    case "--new-uuid":
+      {
+        givesNewUUID = true
         return true
       }()
     // What may be lost is no matter of a result that is there.

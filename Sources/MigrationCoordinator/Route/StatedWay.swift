@@ -22,11 +22,14 @@ extension RecordedWay {
     self.init(
       store: prepared.survey.metadata.uuid, versions: versions,
       mappings: steps.map { step in
-        step.mappings.map { .init(path: Self.absolute($0.name), hash: $0.checksum) }
+        // What is inferred but for some expressions is no file.
+        guard step.inferred == nil else { return [] }
+        return step.mappings.map { .init(path: Self.absolute($0.name), hash: $0.checksum) }
       },
       target: request.target.map { Self.absolute($0.string) },
       models: request.models.map { Self.absolute($0.string) },
       configuration: request.configuration, joinTables: request.joinTables,
+      settings: request.settings,
       choices: request.statedChoices)
   }
 
@@ -76,14 +79,20 @@ extension FoundRoute {
     if store.names.isEmpty { store.names = way.versions[0].names }
     let versions = try Self.versions(of: way, for: request, from: store, to: destination)
     let steps = try way.mappings.enumerated().map { index, stated in
-      let step = MigrationRoute.Step(
+      MigrationRoute.Step(
         from: versions[index], to: versions[index + 1], by: try stated.map(Self.read))
+    }
+    var route = MigrationRoute(steps: steps)
+    let unknown = route.set(try ValueSetting.read(way.settings ?? []))
+    guard unknown.isEmpty else {
+      throw MigrationError.settingUnknown(unknown.map(\.name), target: destination.model)
+    }
+    for (step, stated) in zip(route.steps, way.mappings) {
       for (found, mapping) in zip(step.mappings, stated) where found.checksum != mapping.hash {
         throw StatedWayError.mappingChanged(FilePath(mapping.path))
       }
-      return step
     }
-    self.init(route: MigrationRoute(steps: steps))
+    self.init(route: route)
   }
 
   private static func versions(
@@ -95,7 +104,7 @@ extension FoundRoute {
     if !between.isEmpty {
       var search = request
       search.versionOrder = []
-      known = try KnownVersions.read(search).flatMap(\.versions)
+      known = try KnownVersions.read(search, store: store, target: destination).flatMap(\.versions)
     }
     return try [store]
       + between.map { version in

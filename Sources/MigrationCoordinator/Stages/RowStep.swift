@@ -52,7 +52,7 @@ package struct RowStep: Sendable {
   /// - Throws: `RowFallback`, if its objects depend on each other, or there are several.
   init(
     step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>,
-    allowsFilters: Bool, joins: JoinChoices
+    allowsFilters: Bool, validates: Bool, joins: JoinChoices
   ) throws {
     let mapping = step.mappings[0].mapping
     guard step.mappings.count == 1 else {
@@ -60,11 +60,16 @@ package struct RowStep: Sendable {
     }
     let calls = try RowCalls(
       mapping: mapping, source: step.source.model, destination: step.destination.model,
-      independentPolicies: independentPolicies, allowsFilters: allowsFilters)
+      independentPolicies: independentPolicies, allowsFilters: allowsFilters,
+      validates: validates)
     try self.init(
-      step: step, source: source, mapping: mapping, refusals: [], conditions: calls.conditions,
-      possibleLosses: calls.losses.possible, calls: calls, joins: joins)
-    if program == nil {
+      step: step, source: source, mapping: mapping, refusals: step.inferred?.refusals ?? [],
+      conditions: step.conditions(besides: calls.conditions),
+      possibleLosses: calls.losses.possible.map {
+        step.inferred == nil ? step.markedOutside($0) : step.marked($0)
+      },
+      calls: calls, joins: joins)
+    if program == nil, refusals.isEmpty {
       let place = unmakeable.first
       throw RowFallback(
         reason: .columns, mapping: place?.entity ?? "", property: place?.property)
@@ -101,7 +106,7 @@ package struct RowStep: Sendable {
   var fates: ReferenceFates {
     ReferenceFates(
       models: [mapping], source: step.source.model, destination: step.destination.model,
-      isByRows: true, isInferred: calls == nil
+      isByRows: true, isInferred: calls == nil || step.inferred != nil
     ) { step.marked($0).cause }
   }
 
@@ -133,4 +138,20 @@ package struct RowStep: Sendable {
 
   /// Whether expressions or policies compute values, which takes source objects of this very step.
   var isComputed: Bool { calls.map { !$0.isEmpty } ?? false }
+}
+
+extension MigrationRoute.Step {
+  /// What the objects have to satisfy: what its mapping models demand, and what is left of an
+  /// inference, which words the same in its own way.
+  func conditions(besides others: [Condition]) -> [Condition] {
+    guard let inferred else { return others }
+    return inferred.conditions
+      + others.filter { other in
+        !inferred.conditions.contains {
+          $0 == other
+            || (other.property != nil && $0.property == other.property
+              && $0.destinationEntity == other.destinationEntity)
+        }
+      }
+  }
 }

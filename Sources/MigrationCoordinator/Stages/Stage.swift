@@ -98,10 +98,12 @@ struct StagePlanner {
   ///   - independentPolicies: policies that declare their objects independent; nil executes all
   ///     mapping models object by object.
   ///   - allowsFilters: whether mapping models with filters may go by rows.
+  ///   - validates: whether an object without a mandatory value ends the migration.
   ///   - joins: what is known of the names of join tables.
   init(
     route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
-    independentPolicies: Set<String>?, allowsFilters: Bool, joins: JoinChoices
+    independentPolicies: Set<String>?, allowsFilters: Bool, validates: Bool = true,
+    joins: JoinChoices
   ) throws {
     var schema = source
     for given in route.steps {
@@ -110,7 +112,7 @@ struct StagePlanner {
       do {
         if let next = try Self.rows(
           step, source: schema, independentPolicies: independentPolicies,
-          allowsFilters: allowsFilters, joins: joins)
+          allowsFilters: allowsFilters, validates: validates, joins: joins)
         {
           schema = next.destination
           add(next, isStepwise: isStepwise)
@@ -134,13 +136,13 @@ struct StagePlanner {
   /// - Throws: `RowFallback`, where they have to be.
   private static func rows(
     _ step: MigrationRoute.Step, source: StoreSchema, independentPolicies: Set<String>?,
-    allowsFilters: Bool, joins: JoinChoices
+    allowsFilters: Bool, validates: Bool, joins: JoinChoices
   ) throws -> RowStep? {
     if step.mappings.isEmpty { return try RowStep(step: step, source: source, joins: joins) }
     return try independentPolicies.map {
       try RowStep(
         step: step, source: source, independentPolicies: $0, allowsFilters: allowsFilters,
-        joins: joins)
+        validates: validates, joins: joins)
     }
   }
 

@@ -92,10 +92,14 @@ package struct StageAssessment: Sendable {
       made = made.withHistory(of: survey.schema)
       let triggers = made.takeTriggers(of: survey.schema, tables: nil)
       destination = made
-      let counted = CountedLosses(survey: survey, mappings: mappings, to: destination)
+      let counted = CountedLosses(survey: survey, mappings: mappings, to: destination) {
+        step.inferred == nil ? $0 : step.marked($0)
+      }
       kind = .objects(counted, because: fallback)
+      let demands = try StageDemands.all(
+        of: stage, in: survey, validates: request.validation == .strict)
       obstacles =
-        try StageDemands.all(of: stage, in: survey).flatMap { try $0.refusals(in: survey) }
+        try (step.inferred?.refusals ?? []) + demands.flatMap { try $0.refusals(in: survey) }
         + triggers + files.refusals
       let fates = counted.fates
       let keeper = try counted.keeper(for: fates)
@@ -108,7 +112,7 @@ package struct StageAssessment: Sendable {
       }
       references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]
       losses =
-        try known + references.flatMap(\.losses)
+        try known.map { $0.marked(by: step) } + references.flatMap(\.losses)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
         + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
@@ -231,5 +235,15 @@ package struct StageAssessment: Sendable {
   /// The highest primary keys ever assigned, by root entity of the destination.
   func maxima(summary: ObjectSummary?) -> [String: Int64] {
     rows?.maxima(survey: survey) ?? summary?.maxima ?? [:]
+  }
+}
+
+extension Loss {
+  /// The loss with the cause that it has where the chosen configuration leaves its entity out.
+  fileprivate func marked(by step: MigrationRoute.Step) -> Loss {
+    guard kind == .entity, cause == .removed, step.leavesOut(entity) else { return self }
+    var marked = self
+    marked.cause = .outsideConfiguration
+    return marked
   }
 }

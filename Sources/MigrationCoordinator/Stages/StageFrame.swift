@@ -1,3 +1,4 @@
+import Foundation
 import MigrationEngine
 import ModelFiles
 import ObjectModel
@@ -17,12 +18,16 @@ struct StageFrame {
   /// Archives the model of the result.
   ///
   /// - Throws: `Deflate.Problem`, where zlib has no memory.
-  init(stage: Stage, survey: StoreSurvey, assessment: StageAssessment) throws {
+  init(
+    stage: Stage, survey: StoreSurvey, assessment: StageAssessment, givesNewUUID: Bool
+  ) throws {
     let model = assessment.destination.model
     archived = try ArchivedModel(model)
+    var metadata = survey.metadata.restated(
+      hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers)
+    if givesNewUUID { metadata.uuid = UUID().uuidString }
     store = StoreFrame(
-      metadata: survey.metadata.restated(
-        hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers),
+      metadata: metadata,
       modelCache: archived.bytes, maxima: assessment.maxima(summary: nil))
   }
 }

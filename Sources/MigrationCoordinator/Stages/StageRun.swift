@@ -132,7 +132,9 @@ struct StageRun {
     reporter.expect(need)
     try workspace.requireSpace(need)
     try input.dropped?.write(to: paths.dropped)
-    let frame = try StageFrame(stage: stage, survey: survey, assessment: assessment)
+    let frame = try StageFrame(
+      stage: stage, survey: survey, assessment: assessment,
+      givesNewUUID: request.givesNewUUID && !request.isIntermediate)
     try engine.prepare(
       input, plan: saved.plan, frame: frame.store, in: paths, expecting: need.result)
     let results = try await migrate(

@@ -250,10 +250,9 @@ struct StageSequence {
     var found: [Marker] = []
     for number in 1..<stages.count {
       let path = paths.stageMarker(number)
-      guard try Files.fileStatusIfPresent(path) != nil,
-        let marker = try? VersionedFile<Marker>(
-          sealed: Files.readFile(path, limit: 1 << 26)
-        ).content,
+      guard try Files.fileStatusIfPresent(path) != nil else { break }
+      let bytes = try Files.readFile(path, limit: 1 << 26)
+      guard let marker = try? VersionedFile<Marker>(sealed: bytes).content,
         marker.fingerprint == survey.access.fingerprint,
         marker.steps == (try signature(upTo: number))
       else { break }
@@ -263,11 +262,19 @@ struct StageSequence {
     let store = paths.stage(number: found.count).destination
     guard let last = found.last, try Files.fileStatusIfPresent(store)?.kind == .file,
       try Checksum.of(file: store) == last.storeChecksum,
-      // What cannot be read is not as it was written.
-      (try? ExternalDataFolder.checksum(support: MigrationPaths.support(of: store)))
-        == last.externalChecksum
+      try externalChecksum(of: store) == last.externalChecksum
     else { return [] }
     return found
+  }
+
+  /// The checksum of a stage's external files; nil where they are not as they were written.
+  private func externalChecksum(of store: FilePath) throws -> UInt64? {
+    do {
+      return try ExternalDataFolder.checksum(support: MigrationPaths.support(of: store))
+    } catch {
+      if error.knownDisposition.contains(.workReusable) { throw error }
+      return nil
+    }
   }
 
   private func signature(upTo number: Int) throws -> [String] {

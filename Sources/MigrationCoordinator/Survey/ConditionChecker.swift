@@ -56,7 +56,7 @@ struct ConditionChecker {
   /// The question of a condition, nil if nothing can break it.
   func question(condition: Condition) -> Question? {
     switch condition.demand {
-    case .noObjects, .noObjectsForDefault, .noObjectsOfAbstract:
+    case .noObjects, .noObjectsLeftNil, .noObjectsForDefault, .noObjectsOfAbstract:
       return offenders(condition) { _ in "1" }
     case .noMissingValues(let attribute):
       return offenders(condition) {

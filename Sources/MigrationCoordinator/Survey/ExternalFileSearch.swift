@@ -239,7 +239,7 @@ struct ExternalFileSearch {
     } catch let error as StoreError where error.problem == .externalFileForeign {
       return .faulty(.foreign)
     } catch let error as SystemCallError
-      where [.permissionDenied, .notPermitted, .ioError].contains(error.errno)
+      where [.permissionDenied, .notPermitted].contains(error.errno)
     {
       return .faulty(.unreadable)
     }

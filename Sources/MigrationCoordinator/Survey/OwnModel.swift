@@ -1,6 +1,7 @@
 package import ModelFiles
 package import ObjectModel
 package import StoreFormat
+import SystemCalls
 package import SystemPackage
 
 /// Finds the model of a store by the version hashes in its metadata.
@@ -9,8 +10,9 @@ package struct OwnModel {
   private let library: ModelLibrary
   /// Versions that could not be read, which matters only if no other one matches.
   package private(set) var unreadable: [ModelFileError] = []
-  /// The version that has the hashes; nil where none was found, or only the store has the model.
-  package private(set) var version: ModelVersion?
+  /// The name of the version that has the hashes, or of the versions that it was merged from; nil
+  /// where none was found, or only a store has the model.
+  package private(set) var versionName: String?
 
   /// Takes the version hashes in the store's metadata, by entity name, and what has been read of
   /// models.
@@ -33,12 +35,26 @@ package struct OwnModel {
   /// The model with the hashes, searched for in the places and then in the store's model cache; nil
   /// if it is in none.
   ///
+  /// It may be merged from one version of each of several bundles.
+  ///
+  /// - Parameter bundles: the versions of bundles that were searched before.
   /// - Throws: `ModelFileError`, if a place cannot be opened.
   package mutating func find(
-    in places: [FilePath], reader: StoreReader
+    in places: [FilePath], besides bundles: [[ModelVersion]] = [], reader: StoreReader
   ) throws -> ManagedObjectModel? {
+    var bundles = bundles
     for place in places {
-      if let found = find(among: try ModelBundle.around(place)) { return found }
+      let found = try ModelPlace(place)
+      if let model = try find(among: found.versions) ?? find(inStores: found.stores) {
+        return model
+      }
+      if !found.versions.isEmpty, !bundles.contains(found.versions) {
+        bundles.append(found.versions)
+      }
+    }
+    if let merged = MergedVersion.find(hashes, in: bundles, library: library) {
+      versionName = merged.name
+      return merged.model
     }
     return try reader.cachedModel().flatMap { model in
       Self.match(model, hashes: hashes) { try? model.versionHashes(configuration: $0) }
@@ -49,18 +65,20 @@ package struct OwnModel {
   /// All versions in the places that have the hashes, each with its model.
   package mutating func all(
     in places: [FilePath]
-  ) -> [(version: ModelVersion, model: ManagedObjectModel)] {
+  ) throws -> [(version: ModelVersion, model: ManagedObjectModel)] {
     var result: [(version: ModelVersion, model: ManagedObjectModel)] = []
     for place in places {
-      for one in (try? ModelBundle.around(place)) ?? []
+      for one in try ifReadable({ try ModelBundle.around(place) }) ?? []
       where !result.contains(where: { $0.version == one }) {
-        if let model = find(among: [one]) { result.append((one, model)) }
+        if let model = try find(among: [one]) { result.append((one, model)) }
       }
     }
     return result
   }
 
-  mutating func find(among versions: [ModelVersion]) -> ManagedObjectModel? {
+  mutating func find(
+    among versions: [ModelVersion]
+  ) throws(ModelFileError) -> ManagedObjectModel? {
     for version in versions {
       do {
         let model = try library.model(of: version)
@@ -68,11 +86,22 @@ package struct OwnModel {
           library.hashes(of: version, configuration: $0)
         }
         if let found {
-          self.version = version
+          versionName = version.name
           return found
         }
       } catch {
+        if error.knownDisposition.contains(.workReusable) { throw error }
         unreadable.append(error)
+      }
+    }
+    return nil
+  }
+
+  /// The model of a store that has the hashes; stores that cannot be read prove nothing.
+  private func find(inStores stores: [FilePath]) throws -> ManagedObjectModel? {
+    for store in stores {
+      if let found = try ifReadable({ try ModelPlace.stored(in: store) }), found.hashes == hashes {
+        return found.model
       }
     }
     return nil
@@ -111,7 +140,12 @@ extension ModelBundle {
   static func around(_ place: FilePath) throws(ModelFileError) -> [ModelVersion] {
     let own = try ModelBundle(place)
     let bundle = enclosing(own.path)
-    guard bundle != own.path.lexicallyNormalized(), let whole = try? ModelBundle(bundle) else {
+    guard bundle != own.path.lexicallyNormalized() else { return own.versions }
+    let whole: ModelBundle
+    do {
+      whole = try ModelBundle(bundle)
+    } catch {
+      if error.knownDisposition.contains(.workReusable) { throw error }
       return own.versions
     }
     let named = own.versions

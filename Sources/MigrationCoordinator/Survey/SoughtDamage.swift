@@ -1,7 +1,6 @@
-import MigrationEngine
-import Planning
 import StoreFormat
 import Survey
+import SystemCalls
 import SystemPackage
 
 extension StoreSurvey {
@@ -26,7 +25,7 @@ extension StoreSurvey {
 func soughtDamage(
   behind error: any Error, of store: FilePath, readable: FilePath
 ) -> any Error {
-  guard error.mayComeOfDamage else { return error }
+  guard StoreError.disposition(of: error).contains(.sourceSuspect) else { return error }
   return SourceDamage(behind: error, of: store, readable: readable) ?? error
 }
 
@@ -37,24 +36,5 @@ extension SourceDamage {
       let findings = try? StoreDiagnosis(connection).findings(), !findings.isEmpty
     else { return nil }
     self.init(store: store, findings: findings, cause: error)
-  }
-}
-
-extension Error {
-  /// Whether the reason may lie in pages of the source that are not as they should be.
-  fileprivate var mayComeOfDamage: Bool {
-    switch self {
-    case let error as StoreError: error.problem == .damaged
-    case let error as MigrationError:
-      switch error {
-      case .accountsDiffer, .verificationFailed, .resultDamaged: true
-      case .workOrderFailed(_, _, .failed(let failure)):
-        // What is damaged may as well look like a fault of our own.
-        [65, 70].contains(failure.exitStatus)
-      default: false
-      }
-    case let error as any DamageTelling: error.tellsDamage
-    default: false
-    }
   }
 }

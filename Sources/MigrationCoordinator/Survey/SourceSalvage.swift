@@ -43,7 +43,8 @@ package struct SourceSalvage {
     } catch {
       switch error.problem {
       // The first bytes are those of a store, and SQLite takes it for none: the header is damaged.
-      case .damaged, .truncated, .unrecognized: return true
+      // Of a disk with unreadable parts, the others are salvaged.
+      case .damaged, .truncated, .unrecognized, .deviceFailed: return true
       default: throw error
       }
     }

@@ -16,7 +16,11 @@ struct StageDemands {
   var mandatoryReferences: [Condition] = []
 
   /// Those of each step of a stage; of objects that are made one by one as far as rows tell them.
-  static func all(of stage: Stage, in survey: StoreSurvey) throws -> [StageDemands] {
+  ///
+  /// - Parameter validates: whether an object without a mandatory value ends the migration.
+  static func all(
+    of stage: Stage, in survey: StoreSurvey, validates: Bool
+  ) throws -> [StageDemands] {
     switch stage.work {
     case .rows(let steps):
       return steps.indices.map { index in
@@ -35,12 +39,13 @@ struct StageDemands {
     case .objects(let step, _):
       let demands = PlainDemands(
         models: step.mappings.map(\.mapping), source: survey.model,
-        destination: step.destination.model)
+        destination: step.destination.model, validates: validates)
       let view = RowView(
         model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
       return [
         StageDemands(
-          conditions: demands.conditions, possibleLosses: demands.conversions,
+          conditions: step.conditions(besides: demands.conditions),
+          possibleLosses: demands.conversions,
           checker: ConditionChecker(
             view: view, destination: try StoreSchema(step.destination.model),
             mapping: demands.mapping, reader: survey.reader))

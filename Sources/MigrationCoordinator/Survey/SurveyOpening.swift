@@ -49,6 +49,9 @@ extension StoreSurvey {
       hashes: metadata.versionHashes, reader: reader, others: request.models)
     try self.init(
       store: request.store, access: access, reader: reader, metadata: metadata, model: model)
+    guard numberContradictions.isEmpty || request.sourceCheck == .off else {
+      throw StoreError(problem: .numbersContradict(numberContradictions), store: request.store)
+    }
   }
 }
 

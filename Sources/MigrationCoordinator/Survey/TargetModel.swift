@@ -12,9 +12,13 @@ package struct TargetModel: Sendable {
   package let model: ManagedObjectModel
   /// The version hashes for the metadata of the result, by entity name.
   package let hashes: [String: VersionHash]
-  /// What its version is called; empty where it was merged from several, or comes from a store.
+  /// The names and renaming identifiers of entities that the configuration leaves out.
+  let leftOut: Set<String>
+  /// The name of its version, of one merged from several with all names; empty where one comes
+  /// from a store.
   package let names: [String]
-  let versions: [ModelVersion]
+  /// The versions of each bundle.
+  let bundles: [[ModelVersion]]
   let paths: [FilePath]
   /// What has been read of the versions.
   package let library: ModelLibrary
@@ -27,20 +31,21 @@ package struct TargetModel: Sendable {
     paths: [FilePath], configuration: String?, library: ModelLibrary = ModelLibrary()
   ) throws {
     var models: [ManagedObjectModel] = []
-    var versions: [ModelVersion] = []
+    var bundles: [[ModelVersion]] = []
     var names: [String] = []
     for path in paths {
-      if Self.isStore(path) {
-        models.append(try Self.model(ofStore: path))
+      if try Self.isStore(path) {
+        models.append(try ModelPlace.stored(in: path).model)
       } else {
         let current = try ModelBundle(path).current()
         models.append(try library.model(of: current))
         names.append(current.name)
-        versions += try ModelBundle.around(path)
+        bundles.append(try ModelBundle.around(path))
       }
     }
     let merged = try ManagedObjectModel.merged(models)
     model = try configuration.map { try merged.restricted(toConfiguration: $0) } ?? merged
+    leftOut = configuration == nil ? [] : merged.names(leftOutOf: model)
     // A restricted model also has the entities that its members refer to; metadata name the members
     // only.
     do {
@@ -49,8 +54,8 @@ package struct TargetModel: Sendable {
       let place = zip(paths, models).first { $1.entity(name: error.entity) != nil }
       throw ModelFileError(.unknownHash(error), file: place?.0, entity: error.entity)
     }
-    self.names = paths.count == 1 ? names : []
-    self.versions = versions
+    self.names = names.count == paths.count ? [names.joined(separator: " + ")] : []
+    self.bundles = bundles
     self.paths = paths
     self.library = library
   }
@@ -59,8 +64,9 @@ package struct TargetModel: Sendable {
   init(_ version: RouteVersion) {
     model = version.model
     hashes = version.hashes
+    leftOut = version.leftOut
     names = version.names
-    versions = []
+    bundles = []
     paths = []
     library = ModelLibrary()
   }
@@ -69,30 +75,20 @@ package struct TargetModel: Sendable {
   package static func model(
     at path: FilePath, library: ModelLibrary = ModelLibrary()
   ) throws -> ManagedObjectModel {
-    isStore(path)
-      ? try model(ofStore: path) : try library.model(of: try ModelBundle(path).current())
+    try isStore(path)
+      ? try ModelPlace.stored(in: path).model
+      : try library.model(of: try ModelBundle(path).current())
   }
 
-  private static func isStore(_ path: FilePath) -> Bool { (try? StoreHeader(of: path)) != nil }
-
-  /// The model that a store contains, checked against the hashes in its metadata.
-  private static func model(ofStore path: FilePath) throws -> ManagedObjectModel {
-    // Changes may still be in the log of the store.
-    let access = try SourceAccess.open(path)
-    let reader = try StoreReader(immutable: access.readable)
-    let hashes = try reader.metadata().versionHashes
-    defer { access.release() }
-    guard let model = try OwnModel.find(hashes, in: [], reader: reader) else {
-      throw MigrationError.sourceModelMissing(store: path, searched: [path], unreadable: [])
-    }
-    return model
-  }
+  private static func isStore(_ path: FilePath) throws -> Bool { try ModelPlace.isStore(path) }
 
   /// What the version with the hashes of a store is called; empty where it is no version of the
   /// target's bundles.
   func names(of hashes: [String: VersionHash]) -> [String] {
     if hashes == self.hashes { return names }
-    let found = versions.first { library.hashes(of: $0, configuration: nil) == hashes }
+    let found = bundles.flatMap(\.self).first {
+      library.hashes(of: $0, configuration: nil) == hashes
+    }
     return found.map { [$0.name] } ?? []
   }
 
@@ -105,8 +101,8 @@ package struct TargetModel: Sendable {
   ) throws -> ManagedObjectModel {
     if hashes == self.hashes { return model }
     var search = OwnModel(hashes, library: library)
-    if let found = search.find(among: versions) { return found }
-    if let found = try search.find(in: others, reader: reader) { return found }
+    if let found = try search.find(among: bundles.flatMap(\.self)) { return found }
+    if let found = try search.find(in: others, besides: bundles, reader: reader) { return found }
     throw MigrationError.sourceModelMissing(
       store: reader.connection.store, searched: paths + others, unreadable: search.unreadable)
   }

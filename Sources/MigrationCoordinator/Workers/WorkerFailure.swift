@@ -1,4 +1,5 @@
 import Foundation
+package import SystemCalls
 
 /// Why a worker could not execute its order, as it passes to the coordinator.
 ///
@@ -11,17 +12,17 @@ package struct WorkerFailure: Codable, Hashable, Sendable {
   package var sentences: [String]
   /// The code with which Core Data fails in the same case, nil if it has none.
   package var coreDataCode: Int?
-  /// Whether another attempt may succeed, as after a lack of memory.
-  package var isPassing: Bool
+  /// What the failure means for another attempt, and for the work of other workers.
+  package var disposition: ErrorDisposition
 
   /// Creates a failure in the worker.
   package init(
-    exitStatus: Int32, sentences: [String], coreDataCode: Int? = nil, isPassing: Bool
+    exitStatus: Int32, sentences: [String], coreDataCode: Int? = nil, disposition: ErrorDisposition
   ) {
     self.exitStatus = exitStatus
     self.sentences = sentences
     self.coreDataCode = coreDataCode
-    self.isPassing = isPassing
+    self.disposition = disposition
   }
 
   /// Reads what a worker wrote to standard output, nil if it is not a failure.

@@ -1,3 +1,5 @@
+import SystemCalls
+
 /// Decides what happens to a work order when its worker ends, without processes or clocks.
 package struct WorkerLifecycle: Hashable, Sendable {
   /// How a worker ended.
@@ -49,7 +51,8 @@ package struct WorkerLifecycle: Hashable, Sendable {
     switch ending {
     case .done: return .finish
     // Another attempt would fail alike: the data, the disk or the order are at fault.
-    case .failed(let failure) where !failure.isPassing: return .abandon(.failed(failure))
+    case .failed(let failure) where !failure.disposition.contains(.retryable):
+      return .abandon(.failed(failure))
     case .failed(let failure): return again(.failed(failure))
     case .exited(let code, let message): return again(.exited(code, message))
     case .killed(let signal): return again(.killed(signal: signal))

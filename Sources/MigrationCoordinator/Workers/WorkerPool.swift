@@ -172,9 +172,14 @@ extension WorkerPool {
 
   /// The manifest of an order that an earlier run completed, nil unless its shard is intact.
   static func finishedManifest(of document: WorkOrderDocument) throws -> ShardManifest? {
-    guard try Files.fileStatusIfPresent(FilePath(document.manifest)) != nil,
-      let manifest = try? manifest(of: document)
-    else { return nil }
+    guard try Files.fileStatusIfPresent(FilePath(document.manifest)) != nil else { return nil }
+    let manifest: ShardManifest
+    do {
+      manifest = try self.manifest(of: document)
+    } catch is MigrationError {
+      // What is not as it was written is made again.
+      return nil
+    }
     let shard = FilePath(document.manifest).removingLastComponent().appending(manifest.shard)
     guard try Files.fileStatusIfPresent(shard)?.size == manifest.bytes,
       manifest.engine == document.engine, try Checksum.of(file: shard) == manifest.shardChecksum

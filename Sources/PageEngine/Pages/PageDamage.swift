@@ -1,11 +1,15 @@
-import MigrationEngine
+package import SystemCalls
+import SystemPackage
 
-extension PageError: DamageTelling {
-  /// Whether the pages of the source, rather than the system, are at fault.
-  package var tellsDamage: Bool {
+extension PageError: DisposedError {
+  /// What the error means for the work done before it.
+  package var disposition: ErrorDisposition {
     switch problem {
-    case .damaged, .endOfFile, .keysOutOfOrder, .duplicateKeys, .indexDiffers: true
-    default: false
+    case .read(let code), .write(let code): Errno(rawValue: code).disposition
+    case .damaged, .endOfFile, .keysOutOfOrder, .duplicateKeys, .indexDiffers: .damage
+    case .miswritten: .device
+    case .fileFull, .valueTooLong: .refusal
+    case .keyUnsupported, .unmovable: .fault
     }
   }
 }

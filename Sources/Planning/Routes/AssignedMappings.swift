@@ -8,14 +8,21 @@ struct AssignedMappings {
   private let order: VersionOrder
   /// Why a mapping model has no place in any step.
   private var reasons: [String: MigrationRoute.Unused.Reason] = [:]
+  /// The step that each mapping model names by its two versions.
+  private var exactEdges: [String: RouteSearch.Edge] = [:]
 
   var edges: [RouteSearch.Edge] { Array(steps.keys) }
 
   subscript(_ edge: RouteSearch.Edge) -> [RouteMapping]? { steps[edge] }
 
-  init(mappings: [RouteMapping], order: VersionOrder) throws(RouteError) {
+  /// - Parameter canInfer: called for a step for which only partial mapping models were found.
+  init(
+    mappings: [RouteMapping], order: VersionOrder,
+    canInfer: (RouteVersion, RouteVersion) -> Bool
+  ) throws(RouteError) {
     self.mappings = mappings
     self.order = order
+    exactEdges = Self.exactEdges(of: mappings, order: order)
     var candidates: [RouteSearch.Edge: [RouteMapping]] = [:]
     for mapping in mappings {
       let edges = self.edges(of: mapping)
@@ -25,7 +32,7 @@ struct AssignedMappings {
       }
       for edge in edges { candidates[edge, default: []].append(mapping) }
     }
-    for (edge, mappings) in candidates { choose(among: mappings, for: edge) }
+    for (edge, mappings) in candidates { choose(among: mappings, for: edge, canInfer: canInfer) }
     let listed = unused(besides: steps.values.flatMap { $0 }.map(\.name)).filter {
       $0.standing == .listed
     }
@@ -43,26 +50,48 @@ struct AssignedMappings {
 
   // MARK: Versions
 
-  /// The steps that a mapping model was made for: as the models in its file say, else as the hashes
-  /// of its entities allow.
-  private func edges(of mapping: RouteMapping) -> [RouteSearch.Edge] {
-    if let madeFor = mapping.madeFor,
-      let from = order.versions.firstIndex(where: { $0.hashes == madeFor.source }),
-      let to = order.versions.firstIndex(where: { $0.hashes == madeFor.destination })
-    {
-      return from == to ? [] : [.init(from: from, to: to)]
+  /// The steps that mapping models name by their two versions, where both versions are known.
+  private static func exactEdges(
+    of mappings: [RouteMapping], order: VersionOrder
+  ) -> [String: RouteSearch.Edge] {
+    guard mappings.contains(where: { $0.madeFor != nil }) else { return [:] }
+    let checksums = order.versions.map(\.hashes.checksum)
+    var result: [String: RouteSearch.Edge] = [:]
+    for mapping in mappings {
+      guard let pair = mapping.madeFor, let from = checksums.firstIndex(of: pair.source),
+        let to = checksums.firstIndex(of: pair.destination)
+      else { continue }
+      result[mapping.name] = .init(from: from, to: to)
     }
+    return result
+  }
+
+  /// The steps that a mapping model was made for: those that its file names, else as the hashes of
+  /// its entities allow.
+  ///
+  /// One that the user named for other versions than those of the way is used where it fits.
+  private func edges(of mapping: RouteMapping) -> [RouteSearch.Edge] {
+    let exact = exactEdges[mapping.name]
+    if let exact, exact.from == exact.to { return [] }
+    if let exact, mapping.standing != .named || isOnTheWay(exact) { return [exact] }
+    let fitting = fittingEdges(of: mapping)
+    return fitting.isEmpty ? [exact].compactMap(\.self) : fitting
+  }
+
+  private func isOnTheWay(_ edge: RouteSearch.Edge) -> Bool {
+    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to)
+    else { return false }
+    return first < last
+  }
+
+  private func fittingEdges(of mapping: RouteMapping) -> [RouteSearch.Edge] {
     let sources = fitting(mapping, side: .source)
     let destinations = fitting(mapping, side: .destination)
     let all = sources.flatMap { from in
       destinations.compactMap { from == $0 ? nil : RouteSearch.Edge(from: from, to: $0) }
     }
     // Without hashes it may fit backward and elsewhere as well, even better than on the way.
-    let onTheWay = all.filter { edge in
-      guard let first = order.link(version: edge.from), let last = order.link(version: edge.to)
-      else { return false }
-      return first < last
-    }
+    let onTheWay = all.filter(isOnTheWay)
     let usable = onTheWay.isEmpty ? all : onTheWay
     let whole = usable.filter { missing(mappings: [mapping], edge: $0) == nil }
     return whole.isEmpty ? partial(mapping, all: usable) : whole
@@ -113,7 +142,10 @@ struct AssignedMappings {
   ///
   /// As in Core Data hashes decide: entities that none of them mentions stay empty. Those without
   /// hashes fit by name alone, so they have to leave out no entity of the destination together.
-  private mutating func choose(among candidates: [RouteMapping], for edge: RouteSearch.Edge) {
+  private mutating func choose(
+    among candidates: [RouteMapping], for edge: RouteSearch.Edge,
+    canInfer: (RouteVersion, RouteVersion) -> Bool
+  ) {
     let named = candidates.filter { $0.standing == .named }
     guard named.isEmpty else {
       steps[edge] = named
@@ -123,7 +155,7 @@ struct AssignedMappings {
       return
     }
     // The largest first, so that a part never keeps the whole out.
-    let sorted = candidates.sorted {
+    let sorted = exactFirst(candidates, for: edge).sorted {
       ($0.standing, $0.isOutline ? 1 : 0, -$0.mapping.entityMappings.count, $0.name)
         < ($1.standing, $1.isOutline ? 1 : 0, -$1.mapping.entityMappings.count, $1.name)
     }
@@ -140,9 +172,50 @@ struct AssignedMappings {
     if let entity = missing(mappings: taken, edge: edge), !taken.allSatisfy(\.mapping.hasAllHashes)
     {
       for mapping in taken { note(mapping, reason: .incomplete(entity: entity)) }
+    } else if taken.allSatisfy({
+      $0.standing == .found && !$0.isOutline && exactEdges[$0.name] != edge
+    }),
+      let loss = furtherLoss(of: taken, edge: edge),
+      canInfer(order.versions[edge.from], order.versions[edge.to])
+    {
+      for mapping in taken { note(mapping, reason: .losesMore(loss)) }
     } else {
       steps[edge] = runningOrder(taken, edge: edge)
     }
+  }
+
+  /// Leaves out what was found and fits a step by its entities only, where another mapping model
+  /// names the two versions of the step.
+  private mutating func exactFirst(
+    _ candidates: [RouteMapping], for edge: RouteSearch.Edge
+  ) -> [RouteMapping] {
+    guard let exact = candidates.first(where: { exactEdges[$0.name] == edge }) else {
+      return candidates
+    }
+    return candidates.filter { mapping in
+      if mapping.standing != .found || exactEdges[mapping.name] == edge { return true }
+      note(mapping, reason: .lessExact(than: exact.name))
+      return false
+    }
+  }
+
+  /// The first entity or property that mapping models lose and inference keeps, where they leave
+  /// out an entity; nil where they leave out none.
+  private func furtherLoss(of mappings: [RouteMapping], edge: RouteSearch.Edge) -> String? {
+    let (source, destination) = (order.versions[edge.from].model, order.versions[edge.to].model)
+    let losses = MappingLosses(
+      models: mappings.map {
+        $0.mapping.expandingComposites(from: source, to: destination)
+          .completingCopies(from: source, to: destination)
+      }, source: source, destination: destination
+    ).possible
+    let leavesOut =
+      missing(mappings: mappings, edge: edge) != nil
+      || losses.contains { $0.cause == .unmappedEntity }
+    guard leavesOut else { return nil }
+    let inferred = Set(
+      MappingInference(from: source, to: destination).possibleLosses.map(\.place))
+    return losses.map(\.place).first { !inferred.contains($0) }
   }
 
   private mutating func note(_ mapping: RouteMapping, reason: MigrationRoute.Unused.Reason) {
@@ -207,6 +280,17 @@ extension MappingModel {
       [MappingSide.source, .destination].allSatisfy {
         mapping.entityName(side: $0) == nil || mapping.versionHash(side: $0) != nil
       }
+    }
+  }
+}
+
+extension PossibleLoss {
+  /// The entity, or the property with its entity.
+  fileprivate var place: String {
+    switch kind {
+    case .entity: entity
+    case .attribute(let name), .relationship(let name), .order(let name), .conversion(let name, _):
+      "\(entity).\(name)"
     }
   }
 }

@@ -53,6 +53,22 @@ struct Detours {
     return alive?.count ?? versions[first].model.entities.count
   }
 
+  /// Whether two ways make different properties or entities of one of the first version.
+  mutating func disagree(_ first: [Int], with second: [Int]) -> Bool {
+    let (one, other) = (ends(of: first), ends(of: second))
+    return one.contains { item, end in other[item].map { $0 != end } ?? false }
+  }
+
+  /// The end of each property and entity of the first version that arrives.
+  private mutating func ends(of way: [Int]) -> [Item: Item] {
+    var result: [Item: Item]?
+    for (from, to) in zip(way, way.dropFirst()) {
+      let kept = kept(by: .init(from: from, to: to))
+      result = result?.compactMapValues { kept[$0] } ?? kept
+    }
+    return result ?? [:]
+  }
+
   /// Whether a version on a way renames what one step from end to end drops; comparing every two
   /// versions of a long way takes seconds.
   mutating func mayKeepMore(on way: [Int]) -> Bool {

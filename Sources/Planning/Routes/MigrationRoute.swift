@@ -9,6 +9,8 @@ package struct RouteVersion: Sendable {
   package var model: ManagedObjectModel
   /// What a store of the version says of itself.
   package var hashes: [String: VersionHash]
+  /// The names and renaming identifiers of entities that the chosen configuration leaves out.
+  package var leftOut: Set<String> = []
 
   /// What to call the version: by its names, or by the identifiers of its model if it has none.
   package var labels: [String] {
@@ -38,26 +40,29 @@ package struct RouteMapping: Sendable {
     package static func < (first: Self, second: Self) -> Bool { first.rawValue < second.rawValue }
   }
 
+  /// What stands for the path of a mapping that is inferred but for some expressions.
+  package static let inferredName = "inference with --set"
+
   /// Its path.
   package var name: String
   /// How the mapping model came to be known.
   package var standing: Standing
   /// The mapping model; of an outline what could be read.
   package var mapping: MappingModel
-  /// The hashes of the two models that its file brings along.
+  /// The two models that its file was made for, as far as the file names them.
   package var madeFor: Pair?
   /// Whether only the entities that its file is made for could be read, and nothing else of it.
   package var isOutline: Bool
 
-  /// Two versions, by the hashes of their entities.
-  package struct Pair: Sendable {
-    /// The hashes of the model that it leads from.
-    package var source: [String: VersionHash]
-    /// The hashes of the model that it leads to.
-    package var destination: [String: VersionHash]
+  /// Two versions, by the checksums of their hashes.
+  package struct Pair: Hashable, Sendable {
+    /// The checksum of the model that it leads from.
+    package var source: String
+    /// The checksum of the model that it leads to.
+    package var destination: String
 
-    /// Takes the hashes of the two models that a mapping file brings along.
-    package init(source: [String: VersionHash], destination: [String: VersionHash]) {
+    /// Takes the checksums of the two models that a mapping file names.
+    package init(source: String, destination: String) {
       self.source = source
       self.destination = destination
     }
@@ -90,14 +95,87 @@ package struct MigrationRoute: Sendable {
     package var detourLosses: Set<PossibleLoss> = []
     /// Whether the step is one of a way to an older version.
     package var isDowngrade = false
+    /// What is left of the inference of a step whose mapping is inferred but for some expressions;
+    /// nil for any other step.
+    package private(set) var inferred: Inferred?
+
+    /// What an inferred mapping demands besides what any mapping model does.
+    package struct Inferred: Sendable {
+      /// The expressions.
+      package var settings: [ValueSetting]
+      /// What keeps the rest of the step from being inferred.
+      package var refusals: [Refusal]
+      /// What the objects have to satisfy.
+      package var conditions: [Condition]
+    }
+
+    /// Puts expressions for some attributes into the mapping, which is inferred unless mapping
+    /// models are given.
+    package mutating func set(_ settings: [ValueSetting]) {
+      let (from, to) = (source.model, destination.model)
+      guard mappings.isEmpty else {
+        for index in mappings.indices {
+          mappings[index].mapping = mappings[index].mapping.setting(settings, from: from, to: to)
+        }
+        return
+      }
+      let found = SettledInference(from: from, to: to, settings: settings)
+      inferred = Inferred(
+        settings: settings, refusals: found.refusals, conditions: found.conditions)
+      mappings = [
+        RouteMapping(name: RouteMapping.inferredName, standing: .named, mapping: found.mapping)
+      ]
+    }
+
+    /// Whether the mapping of the step leaves the value of an attribute to the model, or cannot
+    /// make it of what the attribute held.
+    fileprivate func isOpen(_ setting: ValueSetting) -> Bool {
+      let (from, to) = (source.model, destination.model)
+      let models =
+        mappings.isEmpty
+        ? [MappingInference(from: from, to: to).mapping] : mappings.map(\.mapping)
+      let makers = models.flatMap(\.entityMappings).filter {
+        $0.destinationEntityName == setting.entity
+      }
+      return makers.contains { maker in
+        let property = maker.attributeMappings.first { $0.name == setting.property }
+        guard case .attribute(let name, _)? = property?.origin,
+          let source = maker.sourceEntityName.flatMap({ from.entity(name: $0) }),
+          let old = from.leafAttribute(named: name, of: source),
+          let entity = to.entity(name: setting.entity),
+          let new = to.leafAttribute(named: setting.property, of: entity)
+        else { return true }
+        return old.type != new.type
+      }
+    }
 
     /// The loss with the cause that it has on this route, if it goes with the model.
     package func marked(_ loss: PossibleLoss) -> PossibleLoss {
       guard loss.cause == .removed else { return loss }
+      if isOutside(loss) { return markedOutside(loss) }
       var marked = loss
       if isDowngrade { marked.cause = .downgrade }
       if detourLosses.contains(loss) { marked.cause = .detour }
       return marked
+    }
+
+    /// The loss with the cause that it has where the chosen configuration leaves its entity out.
+    package func markedOutside(_ loss: PossibleLoss) -> PossibleLoss {
+      var marked = loss
+      if loss.cause == .removed, isOutside(loss) { marked.cause = .outsideConfiguration }
+      return marked
+    }
+
+    private func isOutside(_ loss: PossibleLoss) -> Bool {
+      loss.kind == .entity && leavesOut(loss.entity)
+    }
+
+    /// Whether the chosen configuration leaves out what an entity of the source becomes.
+    package func leavesOut(_ entity: String) -> Bool {
+      guard !destination.leftOut.isEmpty else { return false }
+      let identifier = source.model.entity(name: entity)?.renamingIdentifier
+      return destination.leftOut.contains(entity)
+        || identifier.map(destination.leftOut.contains) ?? false
     }
 
     /// Makes a step, which is inferred unless mapping models are given.
@@ -131,6 +209,13 @@ package struct MigrationRoute: Sendable {
       case incomplete(entity: String)
       /// It is for other versions than those of the route.
       case elsewhere
+      /// Another mapping model names exactly the two versions of the step.
+      case lessExact(than: String)
+      /// It would lose the objects or values of this name, which inference keeps.
+      case losesMore(String)
+
+      /// Whether the mapping model would have been used if it lost nothing.
+      package var isByLoss: Bool { if case .losesMore = self { true } else { false } }
     }
 
     /// Its path.
@@ -155,11 +240,30 @@ package struct MigrationRoute: Sendable {
   /// A route of steps that are known already.
   package init(steps: [Step]) { self.steps = steps }
 
+  /// Puts each expression into the step in which its attribute is new or changes its type, or else
+  /// into the last one that has it; returns those of attributes that no version on the way has.
+  package mutating func set(_ settings: [ValueSetting]) -> [ValueSetting] {
+    var unknown: [ValueSetting] = []
+    var places: [Int: [ValueSetting]] = [:]
+    for setting in settings {
+      let known = steps.indices.filter { setting.isKnown(in: steps[$0].destination.model) }
+      guard let last = known.last else {
+        unknown.append(setting)
+        continue
+      }
+      places[known.first { steps[$0].isOpen(setting) } ?? last, default: []].append(setting)
+    }
+    for (place, settings) in places { steps[place].set(settings) }
+    return unknown
+  }
+
   /// One inferred step, with the names and the order of its versions.
   package init(
-    inferredFrom store: RouteVersion, to target: RouteVersion, bundles: [VersionNumbering]
+    inferredFrom store: RouteVersion, to target: RouteVersion, bundles: [VersionNumbering],
+    targetName: String? = nil
   ) {
-    let order = VersionOrder(store: store, target: target, bundles: bundles)
+    let order = VersionOrder(
+      store: store, target: target, bundles: bundles, targetName: targetName)
     var step = Step(from: order.versions[order.start], to: order.versions[order.end])
     step.isDowngrade = order.isDowngrade
     steps = [step]
@@ -173,17 +277,22 @@ package struct MigrationRoute: Sendable {
   ///   - bundles: the versions of each bundle.
   ///   - isProgressive: goes version by version, as far as each step is possible.
   ///   - infers: whether a step without a mapping model may be inferred.
+  ///   - targetName: the name of the target among versions that hash alike.
   ///   - refusals: what keeps a step from being inferred.
   package init(
     from store: RouteVersion, to target: RouteVersion, bundles: [VersionNumbering],
     mappings: [RouteMapping], isProgressive: Bool, infers: Bool = true,
+    targetName: String? = nil,
     refusals: (RouteVersion, RouteVersion) -> [Refusal]
   ) throws(RouteError) {
-    let order = VersionOrder(store: store, target: target, bundles: bundles)
+    let order = VersionOrder(
+      store: store, target: target, bundles: bundles, targetName: targetName)
     if isProgressive, order.evidence == .none, order.versions.count > 2 {
       throw .orderUnknown(order.versions.map(\.names))
     }
-    let assigned = try AssignedMappings(mappings: mappings, order: order)
+    let assigned = try AssignedMappings(mappings: mappings, order: order) {
+      infers && refusals($0, $1).isEmpty
+    }
     var found: [RouteSearch.Edge: [Refusal]] = [:]
     func refusalsOf(_ edge: RouteSearch.Edge) -> [Refusal] {
       if let known = found[edge] { return known }
@@ -212,11 +321,9 @@ package struct MigrationRoute: Sendable {
     var (way, losses) = Self.leastLossy(cheapest, detours: &detours) { avoided in
       search.way(from: direct.from, to: direct.to, avoiding: avoided, isSound: isSound).way
     }
-    // A name that changed twice is found again only from version to version.
     let chain = order.chain
     if way == [direct.from, direct.to], assigned[direct] == nil, chain.count > 2,
-      detours.mayKeepMore(on: chain),
-      detours.keptCount(on: chain) > detours.keptCount(on: way),
+      Self.needsChain(order, detours: &detours),
       zip(chain, chain.dropFirst()).allSatisfy({ isSound(.init(from: $0, to: $1)) })
     {
       (way, losses) = (chain, detours.losses(on: chain))
@@ -239,6 +346,20 @@ package struct MigrationRoute: Sendable {
     if let first = named.first, Set(unused.map(\.name)).isSuperset(of: named) {
       throw .mappingFitsNothing(first)
     }
+  }
+
+  /// Whether the versions between pair names otherwise than one step from end to end.
+  ///
+  /// A name that changed twice is found again only from version to version. A name that was used
+  /// again for another property goes to itself in one step, and the versions between show whether
+  /// it was renamed before.
+  private static func needsChain(_ order: VersionOrder, detours: inout Detours) -> Bool {
+    let (chain, ends) = (order.chain, [order.start, order.end])
+    if detours.mayKeepMore(on: chain), detours.keptCount(on: chain) > detours.keptCount(on: ends) {
+      return true
+    }
+    return order.evidence != .none && order.versions[order.end].model.reusesRenamedName
+      && detours.disagree(chain, with: ends)
   }
 
   /// The way that keeps most: versions at which something is lost are gone around as far as a sound

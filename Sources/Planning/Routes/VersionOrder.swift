@@ -6,7 +6,8 @@ struct VersionOrder {
   private(set) var versions: [RouteVersion] = []
   /// The versions between the store's and the target's, both included, each once.
   private(set) var chain: [Int] = []
-  /// For each version the place of its last appearance in the order.
+  /// For each version the place of its last appearance in the order; of the start the place from
+  /// which the chain begins.
   private(set) var places: [Int] = []
   let start: Int
   let end: Int
@@ -17,7 +18,12 @@ struct VersionOrder {
   let evidence: VersionNumbering.Evidence
 
   /// Takes the versions of each bundle, the store's and the target's among them or not.
-  init(store: RouteVersion, target: RouteVersion, bundles: [VersionNumbering]) {
+  ///
+  /// - Parameter targetName: the name of the target among versions that hash alike.
+  init(
+    store: RouteVersion, target: RouteVersion, bundles: [VersionNumbering],
+    targetName: String? = nil
+  ) {
     var order: [Int] = []
     var found: [RouteVersion] = []
     func note(_ version: RouteVersion) -> Int {
@@ -30,13 +36,24 @@ struct VersionOrder {
     }
     start = note(store)
     end = note(target)
-    for bundle in bundles { for version in bundle.versions { order.append(note(version)) } }
+    var named: Int?
+    for version in bundles.flatMap(\.versions) {
+      let index = note(version)
+      if index == end, let targetName, version.names.contains(targetName) { named = order.count }
+      order.append(index)
+    }
     let hasBoth = order.contains(start) && order.contains(end)
-    if !order.contains(start) { order.insert(start, at: 0) }
+    if !order.contains(start) {
+      order.insert(start, at: 0)
+      named = named.map { $0 + 1 }
+    }
     if !order.contains(end) { order.append(end) }
     versions = found
     places = found.indices.map { order.lastIndex(of: $0) ?? 0 }
-    chain = Self.chain(order: order, from: start, to: end)
+    if let named { places[end] = named }
+    // A version that came back after the target may be the one before it just as well.
+    if let before = order[..<places[end]].lastIndex(of: start) { places[start] = before }
+    chain = Self.chain(order: order, from: start, to: end, at: places)
     let isKnown = bundles.allSatisfy { $0.evidence != .none || $0.versions.count < 2 }
     evidence = isKnown ? bundles.first?.evidence ?? .none : .none
     isDowngrade =
@@ -44,10 +61,10 @@ struct VersionOrder {
   }
 
   /// What lies between two appearances of one version was taken back, so it is left out.
-  private static func chain(order: [Int], from start: Int, to end: Int) -> [Int] {
-    guard let first = order.lastIndex(of: start), let last = order.lastIndex(of: end) else {
-      return [start, end]
-    }
+  private static func chain(
+    order: [Int], from start: Int, to end: Int, at places: [Int]
+  ) -> [Int] {
+    let (first, last) = (places[start], places[end])
     if first == last { return [start] }
     let range = first < last ? Array(order[first...last]) : order[last...first].reversed()
     var result: [Int] = []
