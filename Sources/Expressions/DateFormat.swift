@@ -37,7 +37,7 @@ package struct DateFormat {
         continue
       }
       guard let part = Self.part(letter: letter, count: run.count) else {
-        throw EvaluationError(.badDateFormat(text, part: String(run)))
+        throw EvaluationError(.badDateFormat(text, why: "\(run) is not known"))
       }
       parts.append(part)
       rest = rest.dropFirst(run.count)
@@ -64,7 +64,7 @@ package struct DateFormat {
       result.append("'")
       rest.removeFirst()
     }
-    throw EvaluationError(.badDateFormat(text, part: "'"))
+    throw EvaluationError(.badDateFormat(text, why: "a quote is not closed"))
   }
 
   private static func part(letter: Character, count: Int) -> Part? {
@@ -96,28 +96,28 @@ package struct DateFormat {
     func has(_ field: Field) -> Bool {
       parts.contains { if case .number(field, _) = $0 { true } else { false } }
     }
-    func require(_ holds: Bool, _ part: String) throws(EvaluationError) {
-      if !holds { throw EvaluationError(.badDateFormat(text, part: part)) }
+    func require(_ holds: Bool, _ why: String) throws(EvaluationError) {
+      if !holds { throw EvaluationError(.badDateFormat(text, why: why)) }
     }
     let months = parts.count { if case .monthName = $0 { true } else { false } }
-    try require(has(.year), "a format without y")
-    try require(has(.month) || months > 0, "a format without M")
-    try require(has(.day), "a format without d")
-    try require(!has(.minute) || has(.hour) || has(.halfHour), "m without H")
-    try require(!has(.second) || has(.minute), "s without m")
-    try require(!has(.fraction) || has(.second), "S without s")
-    try require(has(.halfHour) == parts.contains(.halfDay), "h or a alone")
+    try require(has(.year), "y is missing")
+    try require(has(.month) || months > 0, "M is missing")
+    try require(has(.day), "d is missing")
+    try require(!has(.minute) || has(.hour) || has(.halfHour), "m needs H")
+    try require(!has(.second) || has(.minute), "s needs m")
+    try require(!has(.fraction) || has(.second), "S needs s")
+    try require(has(.halfHour) == parts.contains(.halfDay), "h and a need each other")
     var seen: Set<Field> = []
     var zones = 0
     for part in parts {
       switch part {
-      case .number(let field, _): try require(seen.insert(field).inserted, "a part twice")
+      case .number(let field, _): try require(seen.insert(field).inserted, "a part occurs twice")
       case .zone: zones += 1
       default: break
       }
     }
-    try require(zones <= 1 && months + (has(.month) ? 1 : 0) == 1, "a part twice")
-    try require(!(has(.hour) && has(.halfHour)), "H with h")
+    try require(zones <= 1 && months + (has(.month) ? 1 : 0) == 1, "a part occurs twice")
+    try require(!(has(.hour) && has(.halfHour)), "H and h exclude each other")
   }
 
   /// The moment that a text names, in seconds since 2001-01-01 00:00 UTC.

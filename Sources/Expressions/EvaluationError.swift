@@ -36,8 +36,8 @@ package struct EvaluationError: Error, Hashable, Sendable, Codable {
     case cannotCast(String, to: String)
     /// A text is no date of that format.
     case unreadableDate(String, format: String)
-    /// A format of dates has that part, which is not known, or cannot be read without ambiguity.
-    case badDateFormat(String, part: String)
+    /// A format of dates cannot be read, or not without ambiguity, and why.
+    case badDateFormat(String, why: String)
     /// A text is no data in that encoding.
     case unreadableData(String, encoding: String)
     /// Texts cannot be turned into data in an encoding of that name.
@@ -96,7 +96,7 @@ extension EvaluationError.Problem: CustomStringConvertible {
     case .indexOutOfRange(let index, let count): "there is no member \(index) of \(count)"
     case .cannotCast(let kind, let type): "\(kind) cannot be cast to \(type)"
     case .unreadableDate(let text, let format): "\(text) is no date of the form \(format)"
-    case .badDateFormat(let format, let part): "\(part) in \(format) is no part of a date's format"
+    case .badDateFormat(let format, let why): "the date format \(format) cannot be used: \(why)"
     case .unreadableData(let text, let encoding): "\(text) is no \(encoding)"
     case .unknownEncoding(let name): "no encoding is called \(name): name utf8, base64 or hex"
     case .noObject(let function): "\(function) has no object here"

@@ -73,8 +73,9 @@ package struct ExpressionEvaluator {
     case .fetch(let request, let context, let countOnly):
       return try fetch(try value(of: request), in: try value(of: context), countOnly: countOnly)
     case .subquery(let collection, let variable, let predicate):
+      let few = try narrowed(collection, variable: variable, predicate: predicate)
       return try subquery(
-        collection: try value(of: collection), variable: variable, predicate: predicate)
+        collection: try few ?? value(of: collection), variable: variable, predicate: predicate)
     case .ternary(let condition, let whenTrue, let whenFalse):
       return try value(of: isTrue(condition) ? whenTrue : whenFalse)
     case .set(let operation, let left, let right):

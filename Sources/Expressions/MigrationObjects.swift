@@ -31,6 +31,11 @@ package final class FetchRequestValue: EvaluatedObject {
 package protocol EvaluatedContext: EvaluatedObject {
   /// The objects that a request asks for, in the order of their keys.
   func fetch(_ request: FetchRequestValue) throws -> [any EvaluatedObject]
+  /// The objects of an entity that may have a value under a key, in the order of their keys; nil
+  /// where each has to be looked at.
+  func fetch(
+    _ entityName: String, having key: String, of value: AttributeValue
+  ) throws -> [any EvaluatedObject]?
 }
 
 /// What a migration answers to the functions of mapping models.

@@ -33,6 +33,9 @@ public struct MappingModelFile: Sendable {
   /// The mandatory attributes that get no value, one sentence each; empty unless the mapping model
   /// was inferred.
   public let openValues: [String]
+  /// The entity mappings that make one object per pair of a many-to-many relationship which the
+  /// destination lacks; they were added to what can be inferred.
+  public let addedMappings: [String]
 
   let mapping: MappingModel
   private let file: MappingFile?
@@ -44,7 +47,7 @@ public struct MappingModelFile: Sendable {
   public init(contentsOf path: FilePath) throws {
     let file = try MigrationFailure.catching { try MappingFile.read(path) }
     (self.path, self.file, mapping, refusals, openValues) = (path, file, file.mapping, [], [])
-    versions = file.versions
+    (versions, addedMappings) = (file.versions, [])
   }
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
@@ -63,11 +66,14 @@ public struct MappingModelFile: Sendable {
       let source = try TargetModel.model(at: source)
       let destination = try TargetModel.model(at: destination)
       let inference = MappingInference(from: source, to: destination)
-      let mapping = MappingModel.inferred(inference, source: source, destination: destination)
-      let check = MappingCheck(models: [mapping], source: source, destination: destination)
+      let proposal = MappingModel.inferred(inference, source: source, destination: destination)
+        .proposingPairs(from: source, to: destination)
+      let check = MappingCheck(
+        models: [proposal.mapping], source: source, destination: destination)
       return Self(
-        mapping, versions: MappingFile.Versions(from: source, to: destination),
-        refusals: inference.refusals.map { .init($0) }, openValues: check.openSentences)
+        proposal.mapping, versions: MappingFile.Versions(from: source, to: destination),
+        refusals: inference.refusals.map { .init($0) }, openValues: check.openSentences,
+        added: proposal.added)
     }
   }
 
@@ -81,10 +87,10 @@ public struct MappingModelFile: Sendable {
 
   private init(
     _ mapping: MappingModel, versions: MappingFile.Versions?,
-    refusals: [MigrationFailure.Reason] = [], openValues: [String] = []
+    refusals: [MigrationFailure.Reason] = [], openValues: [String] = [], added: [String] = []
   ) {
     (path, file, self.mapping, self.refusals) = (nil, nil, mapping, refusals)
-    (self.versions, self.openValues) = (versions, openValues)
+    (self.versions, self.openValues, addedMappings) = (versions, openValues, added)
   }
 
   /// The parts of the file that the mapping model does not show, one sentence each.
@@ -201,7 +207,7 @@ public struct MappingModelFile: Sendable {
     public let storedKeyLinks: [String]
   }
 
-  /// Checks that mapping models can be used in one migration.
+  /// Checks that what mapping models name is there, and that they can be used in one migration.
   ///
   /// - Parameters:
   ///   - files: the mapping models.

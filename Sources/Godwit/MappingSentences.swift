@@ -90,6 +90,16 @@ extension MappingProblem {
       "it reads \(property), which \(entity) of the source model does not have."
     case .mappingMissing(let name):
       "it asks for what the entity mapping \(name) made, and there is none."
+    case .notMadeFrom(let source, let holding):
+      "it holds objects of \(holding), and no entity mapping makes such of \(source)."
+    case .filledTwice: "onePer fills it, and the mapping fills it again; remove one of the two."
+    case .memberOutsidePair: "$member has a value only where onePer has pairIn."
+    case .abstractDestination(let entity):
+      "\(entity) is abstract, so no objects of it can be made."
+    case .notOrdered(let entity):
+      "sortedBy is for ordered to-many relationships, and that of \(entity) is none."
+    case .sortKeyMissing(let entity, let key):
+      "it is sorted by \(key), which is no attribute of \(entity) that has an order."
     case .predicateUnreadable(let error):
       "its predicate cannot be read: \(error.problem), at column \(error.column) of: "
         + "\(error.text)."

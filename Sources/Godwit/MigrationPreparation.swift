@@ -72,6 +72,8 @@ extension StoreMigration {
     /// What would be taken of a damaged store and what would be lost, nil where it is not damaged
     /// or nothing is to be salvaged.
     public let salvage: Salvage?
+    /// The new objects that mapping models make in the first stage.
+    public let newObjects: [NewObjects]
     /// What is wrong with rows of the store, and what becomes of it.
     public let defects: [Defect]
     /// What is odd about the store itself, a sentence each: that it has no objects, or that its log
@@ -181,6 +183,7 @@ extension StoreMigration.Preparation {
     fileNotes = (preview.route?.notes ?? []).map(\.sentence)
     indexNote = Self.indexNote(preview.prepared.missingIndexes)
     salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
+    newObjects = preview.newObjects.map { StoreMigration.NewObjects($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
     untried = Self.computed(preview)
@@ -251,8 +254,8 @@ extension StoreMigration.WorkOrder {
 
 extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
-    case version, isNeeded, route, unusedMappings, mappingNotes, plan, losses, salvage, defects,
-      rows, bytes,
+    case version, isNeeded, route, unusedMappings, mappingNotes, plan, losses, newObjects, salvage,
+      defects, rows, bytes,
       diskNeeded,
       secondsEstimated, callsPolicies, untried, notes
   }
@@ -267,6 +270,7 @@ extension StoreMigration.Preparation: Encodable {
     if !mappingNotes.isEmpty { try container.encode(mappingNotes, forKey: .mappingNotes) }
     try container.encodeIfPresent(plan, forKey: .plan)
     try container.encode(losses, forKey: .losses)
+    if !newObjects.isEmpty { try container.encode(newObjects, forKey: .newObjects) }
     try container.encodeIfPresent(salvage, forKey: .salvage)
     try container.encode(defects, forKey: .defects)
     try container.encode(rows, forKey: .rows)

@@ -37,6 +37,8 @@ extension StoreCheck {
     public var mappingNotes: [String] = []
     /// What is lost.
     public var losses: [StoreMigration.Loss] = []
+    /// The new objects that mapping models make; nil where they make none.
+    public var newObjects: [StoreMigration.NewObjects]?
     /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
     public var salvage: StoreMigration.Salvage?
     /// Indexes of the model that a store of its version lacks; nil where there are none.
@@ -77,6 +79,7 @@ extension StoreCheck.Finding {
     (oddities, indexes) = (found.notes, found.indexNote)
     guard found.isPossible else { return }
     losses = found.losses
+    newObjects = found.newObjects.isEmpty ? nil : found.newObjects
     mirroring = found.mirroringNote
     stepsNotLookedAt = found.stepsNotSurveyed
     (untried, untriedNote) = (found.untried, found.untriedNote)
@@ -106,6 +109,7 @@ extension StoreCheck.Finding {
     if isPossible {
       notes += oddities
       notes += [mirroring].compactMap(\.self)
+      notes += (newObjects ?? []).map { "makes \($0)" }
       notes += losses.map { "loses \($0)" }
       notes += [untriedNote].compactMap(\.self)
     }

@@ -73,6 +73,10 @@ struct MapCommand: ParsableCommand {
   private func infer(from: FilePath, to: FilePath) throws {
     let mapping = try MappingModelFile(inferredFrom: from, to: to)
     try write(mapping)
+    for name in mapping.addedMappings {
+      Terminal.standardError.line(
+        text: "godwit: note: \(name) makes one object per pair; inference would drop the pairs.")
+    }
     for refusal in mapping.refusals {
       Terminal.standardError.line(text: "godwit: not inferred: \(refusal)")
     }

@@ -85,6 +85,7 @@ struct PlanCommand: AsyncParsableCommand {
       : workText(preparation: preparation)
     lines += preparation.notes
     if let note = preparation.mirroringNote { lines.append(note) }
+    for made in preparation.newObjects { lines.append("makes \(made)") }
     for loss in preparation.losses { lines.append("loses \(loss)") }
     if let note = preparation.untriedNote { lines.append(note) }
     lines += preparation.salvage?.notes ?? []

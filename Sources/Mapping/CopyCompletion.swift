@@ -29,8 +29,13 @@ private struct CopyCompletion {
     let match = PropertyMatch(
       source: source, old: old, destination: destination, new: new,
       entities: RenamingMatch.entities(from: source, to: destination))
+    // What is only sorted is copied too.
+    let sorted = entityMapping.relationshipMappings.filter {
+      $0.valueExpression == nil && !$0.sortedBy.isEmpty
+    }.map(\.name)
     let listed = Set(
-      (entityMapping.attributeMappings + entityMapping.relationshipMappings).map(\.name))
+      (entityMapping.attributeMappings + entityMapping.relationshipMappings).map(\.name)
+    ).subtracting(sorted)
     for attribute in match.newAttributes where !listed.contains(attribute.name) {
       guard let before = match.oldAttribute(for: attribute.name), isCopied(before, new: attribute)
       else { continue }
@@ -48,13 +53,18 @@ private struct CopyCompletion {
         !isSaidOtherwise(relationship, continuing: before, by: entityMapping)
       else { continue }
       let expressions = ImplicitExpressions(
-        mappings: mapping.entityMappings.map {
+        mappings: mapping.entityMappings.filter { $0.newObjects == nil }.map {
           ($0.name, $0.sourceEntityName, $0.destinationEntityName)
         }, source: source, destination: destination)
-      result.relationshipMappings.append(
-        PropertyMapping(
-          name: relationship.name,
-          valueExpression: expressions.destinations(of: before, as: relationship)))
+      let expression = expressions.destinations(of: before, as: relationship)
+      if let place = result.relationshipMappings.firstIndex(where: {
+        $0.name == relationship.name
+      }) {
+        result.relationshipMappings[place].valueExpression = expression
+      } else {
+        result.relationshipMappings.append(
+          PropertyMapping(name: relationship.name, valueExpression: expression))
+      }
     }
     return result
   }

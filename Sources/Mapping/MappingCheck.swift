@@ -13,6 +13,18 @@ package struct MappingProblem: Hashable, Sendable {
     case sourcePropertyMissing(entity: String, property: String)
     /// An expression asks for what a mapping made that does not exist.
     case mappingMissing(String)
+    /// A relationship holds objects of an entity, and no mapping makes such of those of another.
+    case notMadeFrom(String, holding: String)
+    /// A property of new objects is filled a second time.
+    case filledTwice
+    /// An expression names the other object of a pair, and the mapping makes no objects of pairs.
+    case memberOutsidePair
+    /// Objects of an abstract entity cannot be made.
+    case abstractDestination(String)
+    /// A relationship that is not ordered cannot be sorted.
+    case notOrdered(entity: String)
+    /// A relationship is sorted by what is no attribute of its objects.
+    case sortKeyMissing(entity: String, key: String)
     /// A predicate cannot be read.
     case predicateUnreadable(FormatError)
     /// An expression has no value, whatever the objects are.
@@ -64,6 +76,10 @@ package struct MappingCheck {
     self.destination = destination
     let mappings = models.flatMap(\.entityMappings)
     for mapping in mappings { check(mapping) }
+    for model in models {
+      problems +=
+        NewObjectCheck(model: model, source: source, destination: destination).problems
+    }
     let policies = Set(mappings.filter { $0.ownPolicyClassName != nil }.map(\.name))
     let links = MappingLinks(mappings: mappings, source: source, destination: destination)
     for link in links.missing where !policies.contains(link.mapping) {
@@ -99,6 +115,10 @@ package struct MappingCheck {
         note(expression, of: old, mapping: mapping.name, property: property.name)
         if let old { check(expression, of: old, mapping: mapping.name, property: property.name) }
       }
+    }
+    if let expression = mapping.newObjects?.valueExpression {
+      note(expression, of: old, mapping: mapping.name, property: nil)
+      if let old { check(expression, of: old, mapping: mapping.name, property: nil) }
     }
     if let old, let predicate = mapping.filter { check(predicate, of: old, mapping: mapping.name) }
     if let old, mapping.makesObjects { checkValues(of: mapping, old: old, new: new) }
@@ -166,7 +186,7 @@ package struct MappingCheck {
 
   /// Keys of `$source` in a value expression.
   private mutating func check(
-    _ expression: ValueExpression, of entity: Entity, mapping: String, property: String
+    _ expression: ValueExpression, of entity: Entity, mapping: String, property: String?
   ) {
     if case .keyPath(.variable("source")?, let path) = expression {
       note(path, of: entity, mapping: mapping, property: property)

@@ -104,6 +104,15 @@ private struct GroupFinder {
     }
     join(node, with: self.node(ofEntity: entity.name))
     let relationships = destination.allRelationships(of: entity)
+    let filled =
+      (mapping.newObjects?.relationships ?? [])
+      + mapping.relationshipMappings.filter { !$0.sortedBy.isEmpty }.map(\.name)
+    for relationship in relationships where filled.contains(relationship.name) {
+      join(node, with: self.node(ofEntity: relationship.destinationEntityName))
+    }
+    if let value = mapping.newObjects?.valueExpression, ManagerCalls(in: value).reachesBeyond {
+      join(node, with: policies)
+    }
     for property in mapping.attributeMappings + mapping.relationshipMappings {
       guard let expression = property.valueExpression else { continue }
       if ManagerCalls(in: expression).reachesBeyond { join(node, with: policies) }

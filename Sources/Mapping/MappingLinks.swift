@@ -58,6 +58,7 @@ package struct MappingLinks {
   private mutating func findAssociations() {
     let names = Set(mappings.map(\.name))
     for mapping in mappings {
+      findNewObjects(of: mapping)
       for property in mapping.attributeMappings + mapping.relationshipMappings {
         guard let expression = property.valueExpression else { continue }
         for call in ManagerCalls(in: expression).calls {
@@ -68,6 +69,24 @@ package struct MappingLinks {
           }
         }
       }
+    }
+  }
+
+  /// What new objects are related to, and what a relationship is sorted by.
+  private mutating func findNewObjects(of mapping: EntityMapping) {
+    let sorted = mapping.relationshipMappings.filter { !$0.sortedBy.isEmpty }.map(\.name)
+    var others = ((mapping.newObjects?.relationships ?? []) + sorted).flatMap { property in
+      destinationTargets(of: property, in: mapping).map { (property, $0) }
+    }
+    if let objects = mapping.newObjects, objects.findsExisting, let attribute = objects.attribute,
+      let entity = mapping.destinationEntityName
+    {
+      let family = Set(destination.family(of: entity).map(\.name))
+      others += mappings.filter { $0.destinationEntityName.map(family.contains) ?? false }
+        .map { (attribute, $0.name) }
+    }
+    links += others.map {
+      MappingLink(cause: .association, mapping: mapping.name, property: $0.0, other: $0.1)
     }
   }
 

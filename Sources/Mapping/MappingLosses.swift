@@ -44,6 +44,8 @@ package struct MappingLosses: Hashable, Sendable {
   private let reads: [PropertiesRead]
   /// What the expressions of all mappings read.
   package private(set) var read = PropertiesRead()
+  /// What filters ask of the objects that are related to new ones, which is how those have it.
+  private let chosen: PropertiesRead
   /// The entities whose objects mappings take; those of others are lost with their references.
   private let taken: Set<String>
 
@@ -55,8 +57,10 @@ package struct MappingLosses: Hashable, Sendable {
     self.source = source
     self.destination = destination
     reads = mappings.map { PropertiesRead(mapping: $0, source: source) }
+    chosen = mappings.reduce(into: PropertiesRead()) { $0.addFilter(of: $1, source: source) }
     taken = Set(mappings.compactMap(\.sourceEntityName))
     for one in reads { read.add(one) }
+    for model in models { read.add(model.sortReads(from: source, to: destination)) }
     entities = RenamingMatch.entities(from: source, to: destination)
     let continued = Set(entities.sourceByDestination.values)
     for entity in source.entities where !entity.isAbstract {
@@ -101,7 +105,9 @@ package struct MappingLosses: Hashable, Sendable {
     where !attribute.isTransient && attribute.derivation == nil {
       let name = attribute.name
       let readers = takers.indices.filter { reads[takers[$0]].contains(name, of: entity.name) }
-      let isElsewhere = readers.isEmpty && read.contains(name, of: entity.name)
+      let isElsewhere =
+        (readers.isEmpty && read.contains(name, of: entity.name))
+        || chosen.contains(name, of: entity.name)
       if readers.count == takers.count || isElsewhere { continue }
       let isDropped = isDropped(name, among: \.droppedAttributes)
       let cause: LossCause = isDropped ? .removed : .unmappedProperty

@@ -11,18 +11,22 @@ package struct MappingModel: Hashable, Sendable, Codable {
 
   /// The mapping that fills that destination entity from a source entity, if there is one.
   package func mapping(toDestination name: String) -> EntityMapping? {
-    entityMappings.first { $0.destinationEntityName == name && $0.sourceEntityName != nil }
+    entityMappings.first {
+      $0.destinationEntityName == name && $0.sourceEntityName != nil && $0.newObjects == nil
+    }
   }
 
   /// The destination entity that the source entity's objects become, if any.
   package func destinationName(ofSource name: String) -> String? {
-    entityMappings.first { $0.sourceEntityName == name }?.destinationEntityName
+    entityMappings.first { $0.sourceEntityName == name && $0.newObjects == nil }?
+      .destinationEntityName
   }
 
   /// The mappings that make objects of a source entity, in processing order.
   package func makers(ofSource name: String) -> [EntityMapping] {
     entityMappings.filter {
       $0.makesObjects && $0.sourceEntityName == name && $0.destinationEntityName != nil
+        && $0.newObjects == nil
     }
   }
 
@@ -80,6 +84,8 @@ package struct EntityMapping: Hashable, Sendable, Codable {
   package var sourceExpression: ValueExpression?
   /// The class of the migration policy under the exact name that the mapping gives it.
   package var migrationPolicyClassName: String?
+  /// How it makes objects, where that is not one of each source object.
+  package var newObjects: NewObjects?
   /// Values that its author left for a policy.
   package var userInfo: [String: AttributeValue] = [:]
   /// In processing order, as are the relationship mappings.
@@ -146,6 +152,9 @@ package struct PropertyMapping: Hashable, Sendable, Codable {
   /// Whether the key path of its expression leads to an element of a composite attribute, which the
   /// source has a column of, and not to a property of another object.
   package var readsElement = false
+  /// What the objects of an ordered relationship are sorted by; empty keeps the order that they
+  /// come in.
+  package var sortedBy: [SortKey] = []
 
   /// Makes a property mapping without a user info.
   package init(name: String, valueExpression: ValueExpression?) {

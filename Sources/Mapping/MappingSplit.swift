@@ -130,6 +130,8 @@ package struct MappingSet {
   }
 
   private static func overlap(_ first: EntityMapping, _ second: EntityMapping) -> Bool {
+    // New objects take nothing from others.
+    if first.newObjects != nil || second.newObjects != nil { return false }
     let everything = ValueExpression.everything
     return first.sourceExpression == second.sourceExpression || first.filter == everything
       || second.filter == everything

@@ -27,8 +27,8 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     package var model: Int
     /// The name of the entity mapping.
     package var mapping: String
-    /// The source entity.
-    package var source: String
+    /// The source entity; nil where it makes an object of none.
+    package var source: String?
     /// The destination entity; nil where only its policy makes objects.
     package var destination: String?
     /// Source objects that it took.
@@ -40,7 +40,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
 
     /// Takes counts over all source objects of the mapping.
     package init(
-      model: Int, mapping: String, source: String, destination: String?, taken: Int64,
+      model: Int, mapping: String, source: String?, destination: String?, taken: Int64,
       used: Int64, made: Int64
     ) {
       self.model = model

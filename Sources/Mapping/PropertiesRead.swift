@@ -35,11 +35,64 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     guard let name = mapping.sourceEntityName, let entity = source.entity(name: name) else {
       return
     }
+    if let objects = mapping.newObjects { add(objects, of: entity, model: source) }
     for property in mapping.attributeMappings + mapping.relationshipMappings
     where isWanted(property) {
       if let expression = property.valueExpression {
         walk(expression, entity: entity, model: source)
+        if let pairs = mapping.newObjects?.pairRelationship {
+          walkMember(expression, pairs: pairs, entity: entity, model: source)
+        }
       }
+    }
+  }
+
+  /// What new objects are made of.
+  private mutating func add(_ objects: NewObjects, of entity: Entity, model: ManagedObjectModel) {
+    // What leads to one end alone does not keep the pairs.
+    if let name = objects.pairRelationship, objects.keepsPairs {
+      follow(name, from: [entity], model: model)
+    }
+    if let expression = objects.valueExpression {
+      walk(expression, entity: entity, model: model)
+    }
+  }
+
+  /// Adds what the filter of a mapping asks of objects that are related to new ones.
+  mutating func addFilter(of mapping: EntityMapping, source: ManagedObjectModel) {
+    guard let objects = mapping.newObjects, !objects.relationships.isEmpty,
+      let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let predicate = mapping.filter.flatMap({ try? ValuePredicate(format: $0) })
+    else { return }
+    for expression in predicate.expressions {
+      walkFilter(expression, entity: entity, model: source)
+    }
+  }
+
+  private mutating func walkFilter(
+    _ expression: ValueExpression, entity: Entity, model: ManagedObjectModel
+  ) {
+    switch expression {
+    case .keyPath(nil, let path), .keyPath(.evaluatedObject?, let path):
+      follow(path, from: [entity], model: model)
+    // Within a subquery a key is that of another object.
+    case .subquery: break
+    default: for part in expression.parts { walkFilter(part, entity: entity, model: model) }
+    }
+  }
+
+  /// What an expression reads of the other object of a pair.
+  private mutating func walkMember(
+    _ expression: ValueExpression, pairs: String, entity: Entity, model: ManagedObjectModel
+  ) {
+    if case .keyPath(.variable(NewObjects.memberVariable)?, let path) = expression {
+      let relationship = model.allRelationships(of: entity).first { $0.name == pairs }
+      follow(
+        path, from: relationship.map { model.family(of: $0.destinationEntityName) } ?? [],
+        model: model)
+    }
+    for part in expression.parts {
+      walkMember(part, pairs: pairs, entity: entity, model: model)
     }
   }
 
@@ -60,7 +113,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
   ///
   /// At each key an entity counts once, over however many ways it is reached: the cost is the
   /// product of keys and entities, not a power of it.
-  private mutating func follow(
+  mutating func follow(
     _ path: String, from entities: [Entity], model: ManagedObjectModel
   ) {
     var entities = entities

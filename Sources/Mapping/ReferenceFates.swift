@@ -268,6 +268,13 @@ package struct ReferenceFates: Sendable {
     guard !isByRows else { return nil }
     let inverse = source.inverse(of: relationship)
     for continuation in place.continuations {
+      // Each pair has an object of its own.
+      let isOfPairs = (place.owners + place.targets).contains { end in
+        (makers[end] ?? []).contains {
+          $0.pairOwners != nil && $0.destination == continuation.entity
+        }
+      }
+      if isOfPairs { continue }
       guard let entity = destination.entity(name: continuation.entity),
         let made = destination.allRelationships(of: entity).first(where: {
           $0.name == continuation.relationship
@@ -381,10 +388,16 @@ package struct ReferenceFates: Sendable {
     return makers(of: owner).contains { one in
       makers(of: target).contains { other in
         one.model == other.model
-          && (one.continues(place.relationship.name, to: other)
-            || inverse.map { other.continues($0, to: one) } ?? false)
+          && (one.continues(place.relationship.name, to: other) && hasOwner(one, owner)
+            || inverse.map { other.continues($0, to: one) && hasOwner(other, target) } ?? false)
       }
     }
+  }
+
+  /// Whether an object became what the objects of its pairs lead to, where a mapping makes such.
+  private func hasOwner(_ maker: Maker, _ end: End) -> Bool {
+    guard let held = maker.pairOwners else { return true }
+    return makers(of: end).contains { $0.destination.map(held.contains) ?? false }
   }
 
   private func isRead(_ place: Place, owner: End, target: End) -> Bool {

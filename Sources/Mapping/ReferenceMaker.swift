@@ -11,6 +11,9 @@ extension ReferenceFates {
     var destination: String?
     var isFiltered: Bool
     var hasPolicy: Bool
+    /// Where it makes an object of each pair: the entities that hold what the owner became, without
+    /// which there is no object.
+    var pairOwners: Set<String>?
     /// What continues each source relationship.
     var reads: [String: [Read]] = [:]
     /// Destination relationships whose other expressions read a source relationship, by its name.
@@ -34,6 +37,7 @@ extension ReferenceFates.Maker {
   ) {
     let new = mapping.destinationEntityName.flatMap { model.entity(name: $0) }
     let made = new.map { model.allRelationships(of: $0) } ?? []
+    notePairs(mapping, made: made, destination: model)
     for property in mapping.relationshipMappings {
       switch property.origin {
       case .relationship(let name, let through):
@@ -51,6 +55,23 @@ extension ReferenceFates.Maker {
       case .standard, .constant, .attribute: continue
       }
     }
+  }
+
+  /// Notes the relationship whose references become objects that lead to both ends.
+  private mutating func notePairs(
+    _ mapping: EntityMapping, made: [Relationship], destination model: ManagedObjectModel
+  ) {
+    guard let objects = mapping.newObjects, objects.keepsPairs,
+      let name = objects.pairRelationship,
+      let owner = made.first(where: { $0.name == objects.sourceRelationship }),
+      let member = made.first(where: { $0.name == objects.memberRelationship })
+    else { return }
+    func holds(_ relationship: Relationship) -> Set<String> {
+      Set(model.family(of: relationship.destinationEntityName).map(\.name))
+    }
+    pairOwners = holds(owner)
+    reads[name, default: []].append(
+      .init(property: member.name, through: nil, holds: holds(member)))
   }
 
   /// The destination relationships that are made of a source relationship.

@@ -26,6 +26,10 @@ struct RowCheck {
     ) -> RowFallback {
       .init(reason: reason, mapping: entityMapping.name, property: property)
     }
+    if entityMapping.newObjects != nil { throw fail(.newObjects) }
+    if let sorted = entityMapping.relationshipMappings.first(where: { !$0.sortedBy.isEmpty }) {
+      throw fail(.sorted, property: sorted.name)
+    }
     if let policy = entityMapping.ownPolicyClassName, !independentPolicies.contains(policy) {
       throw fail(.policy(policy))
     }
@@ -108,6 +112,7 @@ struct RowCheck {
       mapping.entityMappings.count(where: { $0.name == entityMapping.name }) == 1
     else { return false }
     return entityMapping.ownPolicyClassName == nil && entityMapping.takesAll
+      && entityMapping.newObjects == nil
       && !mapping.entityMappings.contains {
         shares($0, old: old, new: new, name: entityMapping.name)
       }
@@ -336,7 +341,7 @@ extension ValueExpression {
   }
 
   /// The variables that it names, those that a subquery binds for its predicate left out.
-  fileprivate var freeVariables: Set<String> {
+  package var freeVariables: Set<String> {
     switch self {
     case .variable(let name): [name]
     case .subquery(let collection, let variable, let predicate):

@@ -20,6 +20,10 @@ package struct RowFallback: Error, Hashable, Sendable {
     case type
     /// Objects may agree in a computed value that must be unique.
     case constraint
+    /// The mapping makes objects of several source objects, or several of one.
+    case newObjects
+    /// The objects of the relationship are sorted by an attribute.
+    case sorted
     /// Several mapping models make the step.
     case several
     /// The columns of the source have no place for the relationship of the destination.

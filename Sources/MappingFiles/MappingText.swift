@@ -51,6 +51,14 @@ package enum MappingText {
     add("destination", value: mapping.destinationEntityName)
     add("destinationHash", value: mapping.destinationVersionHash?.hexadecimal)
     if let member = try source(of: mapping) { result.append(member) }
+    if let objects = mapping.newObjects {
+      do {
+        let members = try objects.members()
+        result.append(("onePer", { $0.object(members) }))
+      } catch {
+        throw error.at(property: "onePer")
+      }
+    }
     add("policy", value: mapping.migrationPolicyClassName)
     if let info = try userInfo(info: mapping.userInfo) { result.append(info) }
     if !mapping.attributeMappings.isEmpty {
@@ -89,8 +97,14 @@ package enum MappingText {
     for mapping in mappings {
       do {
         let write = try value(expression: mapping.valueExpression)
-        if let info = try userInfo(info: mapping.userInfo) {
-          result.append((mapping.name, { $0.object([("value", write), info]) }))
+        let info = try userInfo(info: mapping.userInfo)
+        if info != nil || !mapping.sortedBy.isEmpty {
+          // Without a value, what is sorted is what the mapping copies.
+          let isOpen = mapping.valueExpression == nil && !mapping.sortedBy.isEmpty
+          var members: [Member] = isOpen ? [] : [("value", write)]
+          if let order = order(mapping.sortedBy) { members.append(order) }
+          if let info { members.append(info) }
+          result.append((mapping.name, { $0.object(members) }))
         } else {
           result.append((mapping.name, write))
         }
@@ -99,6 +113,12 @@ package enum MappingText {
       }
     }
     return result
+  }
+
+  private static func order(_ keys: [SortKey]) -> Member? {
+    if keys.isEmpty { return nil }
+    let entries = keys.map { key in { (text: inout JSONText) in text.string(value: key.text) } }
+    return ("sortedBy", { $0.array(entries) })
   }
 
   private static func value(

@@ -74,10 +74,12 @@ extension EntityMapping {
       let policy = try object.text(key: "policy")
       let standard = Self.standardKind(source: source, destination: destination, policy: policy)
       self.init(name: name, kind: standard, source: source, destination: destination)
+      let isTyped = object.has("type")
       if let type = object.take("type") {
         kind = try type.word(key: "type") { EntityMapping.Kind(rawValue: $0) }
       }
       migrationPolicyClassName = policy
+      try readNewObjects(&object, isTyped: isTyped, line: tree.line)
       sourceVersionHash = try object.hash(key: "sourceHash")
       destinationVersionHash = try object.hash(key: "destinationHash")
       try readSource(&object)
@@ -128,7 +130,9 @@ extension EntityMapping {
     var result: [PropertyMapping] = []
     for (name, value) in members {
       do {
-        result.append(try PropertyMapping(name: name, tree: value))
+        result.append(
+          try PropertyMapping(
+            name: name, tree: value, isRelationship: key == "relationships"))
       } catch {
         throw error.at(line: value.line, property: name)
       }
@@ -138,27 +142,26 @@ extension EntityMapping {
 }
 
 extension PropertyMapping {
-  fileprivate init(name: String, tree: JSONTree) throws(MappingFileError) {
+  fileprivate init(
+    name: String, tree: JSONTree, isRelationship: Bool
+  ) throws(MappingFileError) {
     self.init(name: name, valueExpression: nil)
     guard case .object = tree.content else {
-      valueExpression = try Self.expression(tree: tree)
+      valueExpression = try FormatText.optionalExpression(tree: tree)
       return
     }
     var object = try JSONObject(tree: tree, key: name)
-    if let value = object.take("value") { valueExpression = try Self.expression(tree: value) }
+    if let keys = object.take("sortedBy") {
+      guard isRelationship else {
+        throw MappingFileError(.unknownKey("sortedBy"), line: keys.line)
+      }
+      sortedBy = try SortKey.keys(tree: keys)
+    }
+    if let value = object.take("value") {
+      valueExpression = try FormatText.optionalExpression(tree: value)
+    }
     if let info = object.take("userInfo") { userInfo = try UserInfoText.values(tree: info) }
     try object.requireEmpty()
-  }
-
-  private static func expression(
-    tree: JSONTree
-  ) throws(MappingFileError) -> ValueExpression? {
-    if case .null = tree.content { return nil }
-    do throws(MappingFileError) {
-      return try FormatText.expression(text: try tree.string(key: "value"))
-    } catch {
-      throw error.at(line: tree.line)
-    }
   }
 }
 
@@ -197,85 +200,5 @@ private enum UserInfoText {
     else { throw MappingFileError(.unsupportedUserInfo(key: key), line: tree.line) }
     try object.requireEmpty()
     return value
-  }
-}
-
-/// The members of a JSON object, which are taken one by one; those that remain are unknown keys.
-private struct JSONObject {
-  private var members: [(key: String, value: JSONTree)]
-
-  init(tree: JSONTree, key: String) throws(MappingFileError) {
-    guard case .object(let members) = tree.content else {
-      throw MappingFileError(.wrongKind(key: key, expected: "an object"), line: tree.line)
-    }
-    self.members = members
-  }
-
-  mutating func take(_ key: String) -> JSONTree? {
-    guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
-    return members.remove(at: index).value
-  }
-
-  func has(_ key: String) -> Bool { members.contains { $0.key == key } }
-
-  mutating func text(key: String) throws(MappingFileError) -> String? {
-    guard let value = take(key) else { return nil }
-    return try value.string(key: key)
-  }
-
-  mutating func hash(key: String) throws(MappingFileError) -> VersionHash? {
-    guard let value = take(key) else { return nil }
-    return try value.word(key: key) { VersionHash(hexadecimal: $0) }
-  }
-
-  func requireEmpty() throws(MappingFileError) {
-    if let (key, value) = members.first {
-      throw MappingFileError(.unknownKey(key), line: value.line)
-    }
-  }
-}
-
-extension JSONTree {
-  fileprivate func string(key: String) throws(MappingFileError) -> String {
-    guard case .string(let text) = content else {
-      throw MappingFileError(.wrongKind(key: key, expected: "a string"), line: line)
-    }
-    return text
-  }
-
-  /// The value that a string stands for.
-  ///
-  /// - Throws: `MappingFileError` with `badValue`, for any other string.
-  fileprivate func word<Value>(
-    key: String, meaning: (String) -> Value?
-  ) throws(MappingFileError) -> Value {
-    let text = try string(key: key)
-    guard let value = meaning(text) else {
-      throw MappingFileError(.badValue(key: key, value: text), line: line)
-    }
-    return value
-  }
-
-  fileprivate var scalarText: String {
-    switch content {
-    case .number(let text), .string(let text): text
-    default: kind
-    }
-  }
-}
-
-extension VersionHash {
-  fileprivate init?(hexadecimal text: String) {
-    let digits = Array(text.utf8)
-    guard digits.count == 64 else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: 64, by: 2) {
-      let pair = String(decoding: digits[index...(index + 1)], as: UTF8.self)
-      guard !pair.hasPrefix("+"), !pair.hasPrefix("-"), let byte = UInt8(pair, radix: 16) else {
-        return nil
-      }
-      bytes.append(byte)
-    }
-    self.init(bytes: bytes)
   }
 }

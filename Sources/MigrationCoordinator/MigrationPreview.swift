@@ -3,6 +3,7 @@ import Foundation
 import Mapping
 import MigrationEngine
 import ModelFiles
+package import ObjectMigration
 package import Planning
 import Schema
 import StoreFormat
@@ -23,6 +24,8 @@ package struct MigrationPreview: Sendable {
   /// The engine of the first stage and why it was chosen; nil if no migration is needed or
   /// possible.
   package let engine: (name: EngineName, reason: String)?
+  /// The new objects that the mapping models of the first stage make.
+  package let newObjects: [NewObjectCount]
   /// What is wrong with rows of the store, and what becomes of it.
   package let defects: [Defect]
   /// The disk space that the whole migration would take.
@@ -108,6 +111,15 @@ package struct MigrationPreview: Sendable {
     assessment = try prepared.stages.first.map {
       try StageAssessment(stage: $0, survey: survey, request: first, scansAll: true)
     }
+    newObjects =
+      try prepared.stages.first.map { stage in
+        try NewObjectSurvey(
+          store: survey.access.readable, source: survey.schema,
+          destination: try StoreSchema(stage.destination.model),
+          support: MigrationPaths.support(of: survey.store),
+          now: Date().timeIntervalSinceReferenceDate
+        ).counts(of: stage.mappings)
+      } ?? []
     let last = first.isIntermediate ? prepared.stages.last : nil
     losses =
       (assessment?.losses ?? [])

@@ -15,6 +15,8 @@ extension RowFallback {
     case .relationship: "\(place) does not hold what all objects of one relationship became"
     case .type: "\(place) has values of another kind than its source"
     case .constraint: "\(place) is computed and has to be unique"
+    case .newObjects: "\(place) makes new objects of pairs, of values or of all objects"
+    case .sorted: "\(place) is sorted by an attribute"
     case .several: "several mapping models make this step"
     case .columns: "the columns of the source have no place for \(place)"
     }

@@ -25,6 +25,8 @@ package struct ObjectSizes: Sendable {
     var whole: Set<String> = []
     let mean = Double(sourceBytes) / Double(max(1, stage.survey.rowCounts.estimatedTotal))
     for mapping in mappings.flatMap(\.entityMappings) {
+      // Of values and of all objects there are few.
+      if let objects = mapping.newObjects, objects.pairRelationship == nil { continue }
       guard let name = mapping.sourceEntityName, let source = old.entity(name: name),
         let destination = mapping.destinationEntityName.flatMap({ new.entity(name: $0) })
       else { continue }

@@ -155,14 +155,7 @@ final class Associations {
       found.append(Place(table: set.sourceTable, key: destination.key))
     }
     guard moved.contains(mapping) else { return found }
-    if !isIndexed {
-      isIndexed = true
-      try db.execute(
-        sql: """
-          CREATE INDEX link.by_destination
-          ON association (mapping, destination_table, destination)
-          """)
-    }
+    try makeIndex()
     let statement = try statements.statement(
       sql: """
         SELECT source_table, source FROM link.association
@@ -173,6 +166,41 @@ final class Associations {
       found.append(Place(table: statement.integer(column: 0), key: statement.integer(column: 1)))
     }
     return found.sorted()
+  }
+
+  /// The first source object of a destination object, in the order of tables and keys.
+  func firstSource(of destination: Place, mapping: Int64) throws -> Place? {
+    var first: Place?
+    for set in kept
+    where set.mapping == mapping && set.destinationTable == destination.table
+      && set.keys.contains(destination.key)
+    {
+      let place = Place(table: set.sourceTable, key: destination.key)
+      if first.map({ place < $0 }) ?? true { first = place }
+    }
+    guard moved.contains(mapping) else { return first }
+    try makeIndex()
+    let statement = try statements.statement(
+      sql: """
+        SELECT source_table, source FROM link.association
+        WHERE mapping = ? AND destination_table = ? AND destination = ?
+        ORDER BY source_table, source LIMIT 1
+        """)
+    statement.bind(all: [mapping, destination.table, destination.key])
+    guard try statement.step() else { return first }
+    defer { statement.reset() }
+    let place = Place(table: statement.integer(column: 0), key: statement.integer(column: 1))
+    return first.map { min($0, place) } ?? place
+  }
+
+  private func makeIndex() throws {
+    if isIndexed { return }
+    isIndexed = true
+    try db.execute(
+      sql: """
+        CREATE INDEX link.by_destination
+        ON association (mapping, destination_table, destination)
+        """)
   }
 
   /// The pairs of a mapping behind a given one, in the order of the source keys.

@@ -28,7 +28,8 @@ struct KeyPlan {
     var origins: [String: Set<String>] = [:]
     var pairs: Set<[String]> = []
     var ambiguous: Set<String> = []
-    for mapping in mappings {
+    // New objects have keys above those that are kept.
+    for mapping in mappings where mapping.newObjects == nil {
       guard let from = mapping.sourceEntityName.flatMap({ source.model.entity(name: $0) }),
         let to = mapping.destinationEntityName.flatMap({ destination.model.entity(name: $0) }),
         let fromTable = source.table(of: from), let toTable = destination.table(of: to)

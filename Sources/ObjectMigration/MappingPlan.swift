@@ -38,15 +38,18 @@ final class MappingPlan {
 
   let mapping: EntityMapping
   let number: Int64
-  let source: EntityFacts
+  /// The entity of the source objects; nil where there are none.
+  let source: EntityFacts?
   let destination: EntityFacts
   let attributes: [AttributeStep]
   let relationships: [RelationshipStep]
+  /// The other object of the pair that the object at hand is made of.
+  var member: ManagedObject?
   private unowned let manager: ObjectMigrationManager
   private lazy var scope = manager.scope(of: mapping)
 
   init(
-    mapping: EntityMapping, source: EntityFacts, destination: EntityFacts,
+    mapping: EntityMapping, source: EntityFacts?, destination: EntityFacts,
     manager: ObjectMigrationManager
   ) {
     self.mapping = mapping
@@ -86,7 +89,7 @@ final class MappingPlan {
   /// What is done without evaluating the expression; nil where that would say more, such as why
   /// it fails.
   private static func plain(
-    _ property: PropertyMapping, source: EntityFacts, destination: EntityFacts
+    _ property: PropertyMapping, source: EntityFacts?, destination: EntityFacts
   ) -> AttributeStep? {
     guard let new = destination.attributes[property.name] else { return nil }
     switch property.origin {
@@ -95,7 +98,7 @@ final class MappingPlan {
         .constant($0, to: new.index)
       }
     case .attribute(let name, let replacement):
-      guard let old = source.attributes[name] else { return nil }
+      guard let old = source?.attributes[name] else { return nil }
       guard old.form == new.form else {
         return .convert(from: name, to: property.name, replacingNull: replacement)
       }
@@ -109,13 +112,13 @@ final class MappingPlan {
   }
 
   private static func lookUp(
-    _ property: String, expression: ValueExpression, source: EntityFacts,
+    _ property: String, expression: ValueExpression, source: EntityFacts?,
     destination: EntityFacts, manager: ObjectMigrationManager
   ) -> LookUp? {
     guard case .function(.variable("manager"), let selector, let arguments) = expression,
       arguments.count == 2, case .constant(.string(let name)) = arguments[0],
       case .keyPath(.variable("source")?, let path) = arguments[1],
-      let from = source.relationships[path], let to = destination.relationships[property]
+      let from = source?.relationships[path], let to = destination.relationships[property]
     else { return nil }
     switch selector {
     case MappingSelector.byMapping:
@@ -129,20 +132,25 @@ final class MappingPlan {
 
   // MARK: Carrying out
 
+  /// The entity of the source objects, which a source expression may take from anywhere.
+  private var sourceName: String? { source?.name ?? mapping.sourceEntityName }
+
   /// Names the property and the source object of an error that does not know them.
   private func placed(
     _ error: ObjectMigrationError, property: String, key: Int64?
   ) -> ObjectMigrationError {
-    error.at(
-      mapping: mapping.name, property: property, entity: mapping.sourceEntityName, key: key)
+    error.at(mapping: mapping.name, property: property, entity: sourceName, key: key)
   }
 
-  func fill(object: ManagedObject, from source: ManagedObject) throws {
+  /// Sets the attributes; those that are copied stay as they are where there is no source object.
+  func fill(object: ManagedObject, from source: ManagedObject?) throws {
     for step in attributes {
       switch step {
-      case .copy(let copies): try take(copies, from: source, to: object)
+      case .copy(let copies):
+        if let source { try take(copies, from: source, to: object) }
       case .constant(let value, let place): try object.store(value, at: place)
       case .convert(let from, let name, let replacement):
+        guard let source else { continue }
         do {
           let value = try source.attribute(name: from)
           try object.set(name, value: value == .null ? replacement : value)
@@ -162,9 +170,24 @@ final class MappingPlan {
           }
           try object.set(property.name, value: scalar)
         } catch let error as ObjectMigrationError {
-          throw placed(error, property: property.name, key: source.primaryKey)
+          throw placed(error, property: property.name, key: source?.primaryKey)
         }
       }
+    }
+  }
+
+  /// What an expression amounts to that fills no property of its own.
+  func value(of expression: ValueExpression, from source: ManagedObject) throws -> ObjectValue {
+    scope.variables["source"] = .object(source)
+    defer { scope.variables["source"] = .null }
+    do {
+      return try ExpressionEvaluator(scope).value(of: expression)
+    } catch let error as ObjectMigrationError {
+      throw error.at(mapping: mapping.name, entity: sourceName, key: source.primaryKey)
+    } catch {
+      throw ObjectMigrationError(
+        .expressionFailed, mapping: mapping.name, entity: sourceName, key: source.primaryKey,
+        cause: error)
     }
   }
 
@@ -230,8 +253,7 @@ final class MappingPlan {
     do {
       try object.set(step.property.name, objects: try Self.managed(value))
     } catch let error as ObjectMigrationError {
-      throw error.at(
-        mapping: mapping.name, property: step.property.name, key: source?.primaryKey)
+      throw placed(error, property: step.property.name, key: source?.primaryKey)
     }
   }
 
@@ -252,7 +274,9 @@ final class MappingPlan {
     scope.variables["source"] = source.map { .object($0) } ?? .null
     scope.variables["destination"] = .object(destination)
     scope.variables["propertyMapping"] = .object(object)
+    if let member { scope.variables[NewObjects.memberVariable] = .object(member) }
     defer {
+      if member != nil { scope.variables[NewObjects.memberVariable] = nil }
       // Objects in memory are those that something else keeps.
       scope.variables["source"] = .null
       scope.variables["destination"] = .null
@@ -263,8 +287,8 @@ final class MappingPlan {
       throw placed(error, property: property.name, key: source?.primaryKey)
     } catch {
       throw ObjectMigrationError(
-        .expressionFailed, mapping: mapping.name, entity: mapping.sourceEntityName,
-        property: property.name, key: source?.primaryKey, cause: error)
+        .expressionFailed, mapping: mapping.name, entity: sourceName, property: property.name,
+        key: source?.primaryKey, cause: error)
     }
   }
 }

@@ -137,6 +137,27 @@ extension ObjectContext {
 }
 
 extension ObjectContext {
+  /// The objects of an entity that an index finds by a value, or may have it; nil where none can.
+  ///
+  /// - Throws: `ObjectMigrationError` where the store cannot be read.
+  package func fetch(
+    _ entityName: String, having key: String, of value: AttributeValue
+  ) throws -> [any EvaluatedObject]? {
+    let predicate = ValuePredicate.comparison(
+      .keyPath(operand: nil, key), .equal, .constant(value), modifier: .direct,
+      caseInsensitive: false, diacriticInsensitive: false)
+    guard isSource, let facts = facts[entityName], FetchKey(predicate, facts: facts, now: 0) != nil
+    else { return nil }
+    var result: [ManagedObject] = []
+    try forEach(entityName, where: predicate, includesSubentities: false, now: 0) { object in
+      result.append(object)
+      return true
+    }
+    return result
+  }
+}
+
+extension ObjectContext {
   /// The object of a key, whatever entity of the table it is of.
   func anyObject(key: Int64, table: Int64) throws -> ManagedObject? {
     guard schema.tables.indices.contains(Int(table)) else { return nil }

@@ -226,7 +226,9 @@ package struct ObjectMigration {
             tally: tally
           ).observe())
       }
-      try tally.close(model: index, associations: associations, numbers: manager.mappingNumbers)
+      try tally.close(
+        model: index, associations: associations, numbers: manager.mappingNumbers,
+        made: manager.newObjectCounts)
     }
     try finish(destination, source: source, keys: keys, scope: scope, report: &report)
     return report

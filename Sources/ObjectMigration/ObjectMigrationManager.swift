@@ -24,7 +24,7 @@ package final class ObjectMigrationManager {
   private var cancellation: (any Error)?
   let mappingNumbers: [String: Int64]
   /// The mappings whose objects others make, and the source entities that those take.
-  private let foreignNames: Set<String>
+  let foreignNames: Set<String>
   let foreignSources: Set<String>
   private var policies: [String: any MigrationPolicy] = [:]
   private(set) var mappingObjects: [String: MappingObject] = [:]
@@ -35,6 +35,8 @@ package final class ObjectMigrationManager {
   var relating: (destination: Associations.Place, source: Associations.Place)?
   /// The object for which the hook of creation is running.
   var currentSource: ManagedObject?
+  /// How many new objects each mapping made that makes such.
+  var newObjectCounts: [String: Int64] = [:]
   /// What the running hook made of the mapping's own entity and has not yet associated.
   private var unassociated: [ManagedObject] = []
   private var created: [ManagedObject] = []
@@ -163,9 +165,9 @@ package final class ObjectMigrationManager {
   }
 
   /// How a mapping makes and relates objects of one source entity.
-  func plan(mapping: EntityMapping, source: EntityFacts) throws -> MappingPlan {
+  func plan(mapping: EntityMapping, source: EntityFacts?) throws -> MappingPlan {
     if let known = plans[mapping.name], known.source === source { return known }
-    let name = "\(mapping.name) \(source.name)"
+    let name = "\(mapping.name) \(source?.name ?? "")"
     if let known = plans[name] { return known }
     guard let destination = mapping.destinationEntityName else {
       throw ObjectMigrationError(.unknownEntity("nil"), mapping: mapping.name)

@@ -56,9 +56,20 @@ final class ObjectTally {
   func add(_ references: [ObjectAccounts.OfReferences]) { accounts.references += references }
 
   /// Closes the accounts of one mapping model, before its associations go.
-  func close(model index: Int, associations: Associations, numbers: [String: Int64]) throws {
+  ///
+  /// - Parameter made: how many objects mappings of new objects made.
+  func close(
+    model index: Int, associations: Associations, numbers: [String: Int64],
+    made new: [String: Int64]
+  ) throws {
     noteRecent()
-    for mapping in scope.own[index] where mapping.makesObjects {
+    for mapping in scope.own[index] where mapping.makesObjects || mapping.newObjects != nil {
+      if mapping.sourceEntityName == nil, let count = new[mapping.name] {
+        accounts.mappings.append(
+          .init(
+            model: index, mapping: mapping.name, source: nil,
+            destination: mapping.destinationEntityName, taken: 0, used: 0, made: count))
+      }
       guard let source = mapping.sourceEntityName, let number = numbers[mapping.name] else {
         continue
       }
@@ -70,7 +81,8 @@ final class ObjectTally {
         .init(
           model: index, mapping: mapping.name, source: source,
           destination: mapping.destinationEntityName, taken: takenBy[mapping.name] ?? 0,
-          used: made.sources.values.reduce(0) { $0 + $1.count }, made: made.objects))
+          used: made.sources.values.reduce(0) { $0 + $1.count },
+          made: new[mapping.name] ?? made.objects))
     }
     takenBy = [:]
   }

@@ -61,8 +61,10 @@ struct PriorViolations {
   }
 
   private func origins(of property: Origin, by step: MappingModel) -> [Origin] {
-    step.entityMappings.filter { $0.destinationEntityName == property.entity }.compactMap {
-      mapping in
+    // New objects have keys of their own.
+    step.entityMappings.filter {
+      $0.destinationEntityName == property.entity && $0.newObjects == nil
+    }.compactMap { mapping in
       guard let entity = mapping.sourceEntityName else { return nil }
       let attribute = mapping.attributeMappings.first { $0.name == property.property }
       let relationship = mapping.relationshipMappings.first { $0.name == property.property }

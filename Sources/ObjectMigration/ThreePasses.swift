@@ -23,6 +23,8 @@ struct ThreePasses {
   private var doneNow: Int64 = 0
   private var told = 0.0
   private var read: Int64 = 0
+  /// What makes new objects, by the names of the mappings.
+  private var makers: [String: NewObjectMaker] = [:]
   /// How many objects may wait for the next flush.
   private static let batch = 1000
   /// The fewest objects of an entity that are worth being read by another thread.
@@ -57,7 +59,10 @@ struct ThreePasses {
     let extents = try extents(costs)
     expected = extents.map(\.count)
     forecast = PassForecast(costs, spent: Self.now - start)
-    for (index, (mapping, policy)) in mappings.enumerated() {
+    // New objects are of what all others became.
+    let places = mappings.indices.filter { mappings[$0].0.newObjects == nil }
+    for index in places + mappings.indices.filter({ mappings[$0].0.newObjects != nil }) {
+      let (mapping, policy) = mappings[index]
       creating = (index, 0, extents[index].keys)
       begin(.creation, mapping: index)
       try create(mapping, policy: policy)
@@ -70,6 +75,9 @@ struct ThreePasses {
       try relate(mapping, policy: policy)
       forecast.end(objects: doneNow, at: Self.now)
     }
+    try RelationshipSorting(
+      manager: manager, makers: makers, foreign: manager.foreignNames
+    ).run(mappings.map(\.0))
     for (mapping, policy) in mappings { try validate(mapping, policy: policy) }
     if let last = mappings.last { try progress(1, last.0) }
     manager.leaveMapping()
@@ -99,11 +107,17 @@ struct ThreePasses {
     var full = source.bytesRead + most
     try hook("begin", mapping: mapping) { try policy.begin(mapping, core: manager) }
     manager.forgetCreated()
+    let maker = try mapping.newObjects.map {
+      try NewObjectMaker(mapping, objects: $0, manager: manager)
+    }
+    makers[mapping.name] = maker
+    try maker?.begin()
     if mapping.kind != .add, mapping.kind != .remove {
       try forEachSource(of: mapping) { run, object in
         run.manager.currentSource = object
         run.tally.take(object, mapping: mapping)
-        try run.hook("createDestinations", mapping: mapping, key: object.primaryKey) {
+        try run.hook("createDestinations", mapping: mapping, source: object) {
+          if let maker { return try maker.take(object) }
           try policy.createDestinations(of: object, mapping: mapping, core: run.manager)
         }
         try run.manager.checkAssociations(mapping, of: object)
@@ -116,6 +130,8 @@ struct ThreePasses {
         try run.step(key: object.primaryKey)
       }
     }
+    try maker?.end()
+    manager.newObjectCounts[mapping.name] = maker?.count
     try hook("endCreation", mapping: mapping) { try policy.endCreation(mapping, core: manager) }
     manager.forgetCreated()
     try context.flush()
@@ -191,12 +207,20 @@ struct ThreePasses {
       guard let end = pairs.last else { break }
       last = (end.source, end.destination.place)
       for (source, found) in pairs {
+        if let maker = makers[mapping.name] {
+          guard let place = manager.place(found: found) else { continue }
+          try hook("createRelationships", mapping: mapping, place: source) {
+            try maker.relate(place, source: source)
+          }
+          try step(key: source.key)
+          continue
+        }
         guard try !merges || isFirst(source, destination: found.place, mapping: number),
           let place = manager.place(found: found)
         else { continue }
-        try hook("createRelationships", mapping: mapping, key: source.key) {
-          if let plan {
-            return try plan.relate(place, from: ObjectPlace(facts: plan.source, key: source.key))
+        try hook("createRelationships", mapping: mapping, place: source) {
+          if let plan, let facts = plan.source {
+            return try plan.relate(place, from: ObjectPlace(facts: facts, key: source.key))
           }
           manager.relating = (found.place, source)
           let object = manager.destinationContext.object(at: place)
@@ -209,6 +233,7 @@ struct ThreePasses {
       }
     }
     manager.relating = nil
+    try makers[mapping.name]?.endRelation()
     try hook("endRelationships", mapping: mapping) {
       try policy.endRelationships(mapping, core: manager)
     }
@@ -246,33 +271,43 @@ struct ThreePasses {
   // MARK: Hooks
 
   private func hook(
-    _ name: String, mapping: EntityMapping, key: Int64? = nil, body: () throws -> Void
+    _ name: String, mapping: EntityMapping, source: ManagedObject? = nil,
+    place: Associations.Place? = nil, body: () throws -> Void
   ) throws {
     do {
       try body()
     } catch let error as ObjectMigrationError {
-      throw placed(error, mapping: mapping, key: key)
+      throw placed(error, mapping: mapping, source: source, place: place)
     } catch {
       try manager.checkCancellation()
       // What is missing because it could not be written is no fault of the policy.
       try manager.destinationContext.statements.inserts.check()
       throw ObjectMigrationError(
-        .policyFailed(hook: name), mapping: mapping.name, entity: mapping.sourceEntityName,
-        key: key, cause: error)
+        .policyFailed(hook: name), mapping: mapping.name,
+        entity: entity(of: source, place: place) ?? mapping.sourceEntityName,
+        key: source?.primaryKey ?? place?.key, cause: error)
     }
     if let error = manager.destinationContext.reachedBeyond { throw error }
     do {
       try manager.checkCancellation()
     } catch let error as ObjectMigrationError {
-      throw placed(error, mapping: mapping, key: key)
+      throw placed(error, mapping: mapping, source: source, place: place)
     }
   }
 
   /// A key that is filled in is that of a source object.
   private func placed(
-    _ error: ObjectMigrationError, mapping: EntityMapping, key: Int64?
+    _ error: ObjectMigrationError, mapping: EntityMapping, source: ManagedObject?,
+    place: Associations.Place?
   ) -> ObjectMigrationError {
-    error.at(mapping: mapping.name, entity: mapping.sourceEntityName, key: key)
+    error.at(
+      mapping: mapping.name, entity: entity(of: source, place: place) ?? mapping.sourceEntityName,
+      key: source?.primaryKey ?? place?.key)
+  }
+
+  /// The entity of a source object, which a source expression may take from anywhere.
+  private func entity(of source: ManagedObject?, place: Associations.Place?) -> String? {
+    source?.entityName ?? place.flatMap { try? manager.source(place: $0)?.entityName }
   }
 
   /// Seconds of a clock that never goes back.

@@ -17,12 +17,14 @@ struct PlainCopies {
 
   func apply() throws {
     let mappings = step.mappings.flatMap(\.entityMappings).filter {
-      $0.sourceEntityName != nil && $0.destinationEntityName != nil
+      $0.sourceEntityName != nil && $0.destinationEntityName != nil && $0.newObjects == nil
     }
     guard !step.mappings.flatMap(\.entityMappings).contains(where: { $0.ownPolicyClassName != nil })
     else { return }
+    let kept = KeptKeys(mappings, old: sourceSchema, new: destination)
     for mapping in mappings {
-      guard let place = Place(mapping: mapping, copies: self), keepsKeys(place, mappings: mappings)
+      guard let place = Place(mapping: mapping, copies: self),
+        kept.keeps(place.to.name, from: place.old)
       else { continue }
       try apply(place)
     }
@@ -70,20 +72,6 @@ struct PlainCopies {
       }
       return nil
     }
-  }
-
-  /// Whether each row of the table has the primary key of the one source row that it comes from.
-  private func keepsKeys(_ place: Place, mappings: [EntityMapping]) -> Bool {
-    let sharing = mappings.filter { mapping in
-      mapping.destinationEntityName.flatMap { destination.model.entity(name: $0) }
-        .flatMap { destination.table(of: $0) }?.name == place.to.name
-    }
-    let roots = Set(
-      sharing.compactMap { $0.sourceEntityName.flatMap { sourceSchema.model.entity(name: $0) } }
-        .map { sourceSchema.model.root(of: $0).name })
-    return roots.count == 1
-      && sharing.count { $0.sourceEntityName == place.old.name } == 1
-      && sharing.allSatisfy { $0.sourceExpression == nil || $0.filter != nil }
   }
 
   private func apply(_ place: Place) throws {

@@ -120,6 +120,10 @@ final class Stages {
         step: step, source: store, sourceSchema: schema, made: made,
         destination: before.destination
       ).apply()
+      let highest = try PlainNewObjects(
+        step: step, sourceSchema: schema, made: made, destination: before.destination
+      ).apply(reading: store)
+      maxima.merge(highest) { $1 }
       store = made
     }
     schema = before.destination
@@ -197,7 +201,7 @@ struct Origins {
     let mappings =
       step.mappings.isEmpty
       ? [MappingInference(from: step.source, to: step.destination).mapping] : step.mappings
-    for mapping in mappings.flatMap(\.entityMappings) {
+    for mapping in mappings.flatMap(\.entityMappings) where mapping.newObjects == nil {
       guard let old = mapping.sourceEntityName, let new = mapping.destinationEntityName else {
         continue
       }

@@ -27,12 +27,16 @@ import Testing
     let scenario = Self.folder.appending(claim)
     try await make(scenario)
     let before = try Data(contentsOf: URL(filePath: store.string))
+    let mapping = scenario.appending("mapping.json")
+    let isMapped = FileManager.default.fileExists(atPath: mapping.string)
+    let way = isMapped ? ["--mapping", mapping.string] : []
     let allowed = try? String(
       contentsOfFile: scenario.appending("allowed.txt").string, encoding: .utf8)
-    let arguments = [
-      "migrate", store.string, "--to", scenario.appending("destination.xcdatamodel").string,
-      "--output", output.string, "--engine", engine,
-    ]
+    let arguments =
+      [
+        "migrate", store.string, "--to", scenario.appending("destination.xcdatamodel").string,
+        "--output", output.string, "--engine", engine,
+      ] + way
     if allowed != nil {
       // What is lost beyond the model's own removals is refused until it is named.
       let refused = try await BuiltTool.run(arguments)
@@ -47,6 +51,11 @@ import Testing
       try Data(found.utf8).write(to: expected)
     }
     #expect(found == (try String(contentsOf: expected, encoding: .utf8)))
+    if isMapped, outcome.status == 0 {
+      let to = ["--to", scenario.appending("destination.xcdatamodel").string]
+      let judged = try await BuiltTool.run(["verify", store.string, output.string] + to + way)
+      #expect(judged.status == 0, "\(judged.standardOutput)")
+    }
     #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
     let left = try FileManager.default.contentsOfDirectory(atPath: ScratchFolder.current.string)
     #expect(
@@ -72,6 +81,7 @@ import Testing
   /// What was said, without the folder and without progress, which long runs tell.
   private func scrubbed(_ text: String) -> String {
     text.replacing(ScratchFolder.current.string + "/", with: "")
+      .replacing(Self.folder.string + "/", with: "")
       .replacing(/godwit: (?:\d+ % )?after [^\n]*\n/, with: "")
   }
 }

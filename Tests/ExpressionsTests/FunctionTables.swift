@@ -332,11 +332,11 @@ enum FunctionTables {
     date("2014-01-16 24:00", "yyyy-MM-dd HH:mm") ~> ! is no date
     date("2014-01-16 0:05 AM", "yyyy-MM-dd h:mm a") ~> ! is no date
     date("٢٠١٤-01-16", "yyyy-MM-dd") ~> ! is no date
-    date("14-01-16", "yy-MM-dd") ~> ! yy in yy-MM-dd is no part of a date's format
-    date("2014-01", "yyyy-MM") ~> ! a format without d
-    date("2014-01-16 Q1", "yyyy-MM-dd 'Q'Q") ~> ! Q in
-    date("2014-01-16 5", "yyyy-MM-dd h") ~> ! h or a alone
-    date("2014-01-16 x", "yyyy-MM-dd 'x") ~> ! ' in
+    date("14-01-16", "yy-MM-dd") ~> ! the date format yy-MM-dd cannot be used: yy is not known
+    date("2014-01", "yyyy-MM") ~> ! d is missing
+    date("2014-01-16 Q1", "yyyy-MM-dd 'Q'Q") ~> ! Q is not known
+    date("2014-01-16 5", "yyyy-MM-dd h") ~> ! h and a need each other
+    date("2014-01-16 x", "yyyy-MM-dd 'x") ~> ! a quote is not closed
     date(5, "yyyy-MM-dd") ~> ! takes a text, not a number
     date("2014-01-16") ~> ! no function
     date(nil, "yyyy-MM-dd") ~> nil

@@ -147,11 +147,14 @@ import Testing
 }
 
 extension Entity {
-  /// What remains after a migration: no class names, no validation.
+  /// What remains after a migration: no class names, no validation, no settings that are not known.
   fileprivate var asMigrated: Entity {
     var entity = self
     entity.className = nil
-    for index in entity.attributes.indices { entity.attributes[index].limits = .init() }
+    for index in entity.attributes.indices {
+      entity.attributes[index].limits = .init()
+      entity.attributes[index].unread.removeAll { $0.part == .setting }
+    }
     return entity
   }
 }

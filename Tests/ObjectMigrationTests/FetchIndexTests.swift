@@ -155,6 +155,39 @@ struct FetchIndexTests {
     }
   }
 
+  @Test func `a subquery of all objects is answered by an index, whatever the values`() throws {
+    try withContext(isSource: true) { context, _, _ in
+      var found = 0
+      for type in Self.types {
+        for value in Self.constants {
+          let left = ValueExpression.keyPath(operand: .variable("x"), "\(type)")
+          let equal = ValuePredicate.comparison(
+            left, .equal, .variable("wanted"), modifier: .direct, caseInsensitive: false,
+            diacriticInsensitive: false)
+          let request = FetchRequestValue(entityName: "Thing", predicate: .always(true))
+          var scope = EvaluationScope(now: 0)
+          scope.variables = [
+            "context": .object(context), "request": .object(request), "wanted": .scalar(value),
+            "all": .objects(try context.fetch(request)),
+          ]
+          func keys(_ collection: ValueExpression) throws -> [Int64] {
+            let taken = ValueExpression.subquery(
+              collection: collection, variable: "x", predicate: .and([equal, .always(true)]))
+            return try ExpressionEvaluator(scope).value(of: taken).objects
+              .compactMap { ($0 as? ManagedObject)?.primaryKey }
+          }
+          let fetched = ValueExpression.fetch(
+            request: .variable("request"), context: .variable("context"), countOnly: false)
+          let few = try keys(fetched)
+          #expect(few == (try keys(.variable("all"))), "\(type) \(value)")
+          found += few.count
+        }
+      }
+      #expect(found > 100)
+      #expect(context.fetchIndexes.count > 0)
+    }
+  }
+
   @Test func `what changes in the destination is found at once`() throws {
     try withContext(isSource: false) { context, _, random in
       let predicate = Self.comparison("integer32", .equal, .integer(77))

@@ -143,7 +143,7 @@ def ended(ground, folder):
     store, mapping = ground.copy(folder), os.path.join(folder, "casts.json")
     with open(ground.mapping, encoding="utf-8") as file:
         text = file.read()
-    refused_cast = json.dumps('date(CAST($source.lentOn, "NSString"), "yyyy")')
+    refused_cast = json.dumps('date(CAST($source.lentOn, "NSString"), "yyyy-MM-dd")')
     with open(mapping, "w", encoding="utf-8") as file:
         file.write(text.replace('"$source.lentOn"', refused_cast))
     out = []

@@ -25,6 +25,16 @@ struct MappedPairs {
     mappings = models.flatMap(\.entityMappings)
     if mappings.contains(where: { $0.ownPolicyClassName != nil }) { return nil }
     for mapping in mappings {
+      if let name = mapping.newObjects?.pairRelationship,
+        let join = Self.join(of: name, in: mapping.sourceEntityName, schema: survey.schema)
+      {
+        turned.insert(join)
+      }
+      for name in mapping.newObjects?.relationships ?? [] {
+        if let join = Self.join(of: name, in: mapping.destinationEntityName, schema: destination) {
+          mixed.insert(join)
+        }
+      }
       for property in mapping.relationshipMappings {
         let target = Self.join(
           of: property.name, in: mapping.destinationEntityName, schema: destination)
