@@ -413,7 +413,8 @@ extension Refusal {
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
           + "it has to be unique",
-        advice: "give each a value of its own: \(setting(properties.first)), such as uuid()")
+        advice: "give each a value of its own: \(setting(properties.first)), such as uuid() for a "
+          + "UUID and CAST(uuid(), \"NSString\") for a text")
     case .singleObject:
       Explanation(
         "to-one now, and \(some) would keep one of several objects",

@@ -289,6 +289,8 @@ package struct ReferenceFates: Sendable {
       }
       let (forward, backward) = isOwn ? (made, back) : (back, made)
       if relationship.isToMany, let forward, !forward.isToMany { return .owner }
+      // Without an inverse the row of the target has the key of its one owner.
+      if place.form != .owner, let forward, forward.isToMany, backward == nil { return .target }
       if inverse?.isToMany == true || inverse == nil, let backward, !backward.isToMany {
         return .target
       }

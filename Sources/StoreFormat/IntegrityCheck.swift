@@ -158,8 +158,11 @@ package final class IntegrityCheck: Sendable {
 
   /// The error with which a page could not be read, where a line tells of one.
   ///
-  /// SQLite's text (btree.c, checkTreePage): "Page 3: unable to get the page. error code=266".
+  /// SQLite's texts (btree.c, checkTreePage and checkList): "Page 3: unable to get the page. error
+  /// code=266", "failed to get page 25".
   private static func unread(_ line: String) -> ResultCode? {
+    // A page of an overflow chain, whose number is within the file.
+    if line.contains("failed to get page") { return .SQLITE_IOERR_READ }
     guard let found = line.firstMatch(of: /unable to get the page\. error code=([0-9]+)/),
       let number = CInt(found.1)
     else { return nil }

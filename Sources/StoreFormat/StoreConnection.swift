@@ -161,6 +161,7 @@ package struct StoreConnection: Sendable {
     case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
     case .SQLITE_FULL: .diskFull
     case .SQLITE_IOERR: problem(ofIO: error.extendedResultCode)
+    case .SQLITE_CANTOPEN where DatabaseCalls.openError?.isOfDevice == true: .deviceFailed
     case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH: .notPermitted
     case .SQLITE_NOMEM: .outOfMemory
     case .SQLITE_TOOBIG: .rowTooLong(nil)

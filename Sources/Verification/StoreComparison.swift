@@ -122,6 +122,7 @@ package enum StoreComparison {
       return run.report
     } catch let error as StoreError
       where error.store == order.new.readable && error.store != order.old.readable
+      && error.problem != .deviceFailed
     {
       // Not even the schema can be read.
       var report = VerificationReport(limit: order.limit)

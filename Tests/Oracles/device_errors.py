@@ -9,6 +9,7 @@ A seed is the first of the calls that fail, of which one in 40 does.
 
 usage: device_errors.py --godwit P [--corpus D] [--seeds 1-1] [--only WORD] [--scratch S]
 """
+import collections
 import hashlib
 import os
 import re
@@ -66,15 +67,19 @@ class Ground:
             return done, file.read().splitlines()
 
     def paths(self, words):
-        """{kind of call: paths in the folder that it is made at}."""
+        """{kind of call: {path in the folder: how often a thread makes it there, at most}}."""
         self.fresh()
         done, lines = self.traced(words, "-e", f"trace={','.join(CALLS)}")
-        found = {call: set() for call in CALLS}
+        counted = {call: collections.Counter() for call in CALLS}
         for line in lines:
-            call = re.match(r"\d+ +(\w+)\(", line)
-            if call and call[1] in CALLS:
-                found[call[1]] |= {p for p in re.findall(r'[<"](/[^>"]+)', line)
-                                   if p.startswith(self.place + "/")}
+            call = re.match(r"(\d+) +(\w+)\(", line)
+            if call and call[2] in CALLS:
+                counted[call[2]].update({(p, call[1]) for p in re.findall(r'[<"](/[^>"]+)', line)
+                                         if p.startswith(self.place + "/")})
+        found = {call: collections.Counter() for call in CALLS}
+        for call, counts in counted.items():
+            for (path, _), count in counts.items():
+                found[call][path] = max(found[call][path], count)
         return done, found
 
 
@@ -110,7 +115,9 @@ class Case:
             for path in sorted(paths[call]):
                 if re.search(r"\.\d+\.tmp$", path) or any(b in path for b in BESIDE):
                     continue
-                for number in (n + first for n in range(0, 400, EVERY) for first in firsts):
+                # A few more, since a run may make more calls than another one.
+                for number in (n + first for n in range(0, paths[call][path] + 2, EVERY)
+                               for first in firsts if n + first <= paths[call][path] + 2):
                     found = self.failing(ground, words, call, path, number)
                     if found is None:
                         break

@@ -134,8 +134,9 @@ def shared(mapping, before):
                         owners.setdefault(target, []).append(pk)
         groups = [keys for keys in owners.values() if len(keys) > 1]
         if groups:
-            count = sum(map(len, groups))
-            some = objects(count, {min(g) for g in groups})
+            # Several pairs may be of one object.
+            keys = {k for g in groups for k in g}
+            some = objects(len(keys), keys if origin.to_many else {min(g) for g in groups})
             out.add(f"{p.owner}.{p.name}: {some} share an object, and each may have one owner now")
     return sorted(out)
 

@@ -34,6 +34,19 @@ struct ReusedNameTests {
     #expect(try steps(all, known: all, isProgressive: false) == chain)
   }
 
+  @Test func `versions at which the value would be lost are gone around by both`() throws {
+    var all = try versions()
+    // Its identifier is another one than the next version's.
+    all.insert(try version("M 2b", .optional("newest", was: "new"), .optional("k")), at: 2)
+    for isProgressive in [false, true] {
+      let route = try MigrationRoute(
+        from: all[0], to: all[3], bundles: [VersionNumbering(all)], mappings: [],
+        isProgressive: isProgressive
+      ) { _, _ in [] }
+      #expect(route.steps.map(\.destination.names) == [["M 2"], ["M 3"]])
+    }
+  }
+
   @Test func `without versions between the name goes to itself in both`() throws {
     let all = try versions()
     let ends = [all[0], all[2]]

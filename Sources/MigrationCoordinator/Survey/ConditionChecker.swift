@@ -44,6 +44,9 @@ struct ConditionChecker {
     /// Whether the rows are pairs, whose number is not known.
     var arePairs = false
 
+    /// A test for the rows of groups of more than one row, which agree in one column.
+    fileprivate var grouped: String { "\(test) AND \(by[0]) IN (SELECT \(by[0]) \(sql))" }
+
     /// SQL from `FROM` on, for groups of more than one row.
     fileprivate var sql: String {
       let group = by.isEmpty ? "" : "GROUP BY \(by.joined(separator: ", ")) "
@@ -87,10 +90,17 @@ struct ConditionChecker {
       keys = "SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1"
     case .groups(let groups):
       guard try mayHaveGroups(groups) else { return nil }
-      let counted = groups.countsGroups ? "count" : "total"
-      count = try reader.number(
-        sql: "SELECT \(counted)(n) FROM (SELECT count(*) AS n \(groups.sql))")
-      keys = "SELECT DISTINCT min(\(groups.key)) \(groups.sql) ORDER BY 1"
+      if groups.arePairs, !groups.countsGroups {
+        // An object may have several pairs.
+        let pairs = "FROM \(groups.from) WHERE \(groups.grouped)"
+        count = try reader.number(sql: "SELECT count(DISTINCT \(groups.key)) \(pairs)")
+        keys = "SELECT DISTINCT \(groups.key) \(pairs) ORDER BY 1"
+      } else {
+        let counted = groups.countsGroups ? "count" : "total"
+        count = try reader.number(
+          sql: "SELECT \(counted)(n) FROM (SELECT count(*) AS n \(groups.sql))")
+        keys = "SELECT DISTINCT min(\(groups.key)) \(groups.sql) ORDER BY 1"
+      }
     }
     guard count > 0 else { return nil }
     return Refusal(

@@ -112,9 +112,12 @@ struct RowView {
   }
 
   /// An SQL test for keys of objects of any of some entities of one table.
+  ///
+  /// No index serves it: with two such tests SQLite would look up each key of one in an index for
+  /// each key of the other, which takes quadratic time.
   func isOf(_ entities: [String], key: String) -> String {
     let places = entities.compactMap { rows(ofEntity: $0) }
     guard let rows = places.first?.rows else { return "0" }
-    return "\(key) IN (SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.isOf(places.map(\.number))))"
+    return "+\(key) IN (SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.isOf(places.map(\.number))))"
   }
 }

@@ -321,12 +321,13 @@ package struct MigrationRoute: Sendable {
     var (way, losses) = Self.leastLossy(cheapest, detours: &detours) { avoided in
       search.way(from: direct.from, to: direct.to, avoiding: avoided, isSound: isSound).way
     }
-    let chain = order.chain
-    if way == [direct.from, direct.to], assigned[direct] == nil, chain.count > 2,
-      Self.needsChain(order, detours: &detours),
-      zip(chain, chain.dropFirst()).allSatisfy({ isSound(.init(from: $0, to: $1)) })
+    if way == [direct.from, direct.to], assigned[direct] == nil, order.chain.count > 2,
+      Self.mayNeedChain(order, detours: &detours)
     {
-      (way, losses) = (chain, detours.losses(on: chain))
+      let chain = Self.chain(order, assigned: assigned, detours: &detours, isSound: isSound)
+      if chain.count > 2, Self.needsChain(chain, in: order, detours: &detours) {
+        (way, losses) = (chain, detours.losses(on: chain))
+      }
     }
     let edges = zip(way, way.dropFirst()).map { RouteSearch.Edge(from: $0, to: $1) }
     steps = zip(edges, losses).map { edge, losses in
@@ -348,13 +349,41 @@ package struct MigrationRoute: Sendable {
     }
   }
 
+  /// The way that a migration version by version takes: around versions that cannot be reached, or
+  /// at which more is lost; none where no such way is sound.
+  private static func chain(
+    _ order: VersionOrder, assigned: AssignedMappings, detours: inout Detours,
+    isSound: (RouteSearch.Edge) -> Bool
+  ) -> [Int] {
+    if order.evidence == .none {
+      let edges = zip(order.chain, order.chain.dropFirst())
+      return edges.allSatisfy { isSound(.init(from: $0, to: $1)) } ? order.chain : []
+    }
+    let costs = RouteCosts(order: order, assigned: assigned, isProgressive: true)
+    let search = RouteSearch(count: order.versions.count, cost: costs.cost)
+    func way(avoiding avoided: Set<Int>) -> [Int]? {
+      search.way(from: order.start, to: order.end, avoiding: avoided, isSound: isSound).way
+    }
+    guard let found = way(avoiding: []) else { return [] }
+    return leastLossy(found, detours: &detours, around: way).way
+  }
+
+  /// Whether the versions between may pair names otherwise than one step from end to end, which is
+  /// found out at little cost.
+  private static func mayNeedChain(_ order: VersionOrder, detours: inout Detours) -> Bool {
+    order.evidence != .none && order.versions[order.end].model.reusesRenamedName
+      || detours.mayKeepMore(on: order.chain)
+  }
+
   /// Whether the versions between pair names otherwise than one step from end to end.
   ///
   /// A name that changed twice is found again only from version to version. A name that was used
   /// again for another property goes to itself in one step, and the versions between show whether
   /// it was renamed before.
-  private static func needsChain(_ order: VersionOrder, detours: inout Detours) -> Bool {
-    let (chain, ends) = (order.chain, [order.start, order.end])
+  private static func needsChain(
+    _ chain: [Int], in order: VersionOrder, detours: inout Detours
+  ) -> Bool {
+    let ends = [order.start, order.end]
     if detours.mayKeepMore(on: chain), detours.keptCount(on: chain) > detours.keptCount(on: ends) {
       return true
     }
