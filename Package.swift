@@ -50,11 +50,6 @@ let package = Package(
 
     // MARK: Files: what lies on disk
     .module("KeyedArchives"),
-    .module("ModelFiles", ["Expressions", "KeyedArchives", "ObjectModel", .systemPackage]),
-    .module(
-      "MappingFiles",
-      ["Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", .systemPackage]),
-    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .target(
       name: "CSystemShims",
       cSettings: [
@@ -63,6 +58,13 @@ let package = Package(
         .treatAllWarnings(as: .error),
       ]),
     .module("SystemCalls", ["CSystemShims", .systemPackage]),
+    .module(
+      "ModelFiles",
+      ["Expressions", "KeyedArchives", "ObjectModel", "SystemCalls", .systemPackage]),
+    .module(
+      "MappingFiles",
+      ["Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectModel", .systemPackage]),
+    .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
     .module(
       "Pages", ["SystemCalls", .mustache],
       resources: [

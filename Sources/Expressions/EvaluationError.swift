@@ -77,9 +77,13 @@ extension EvaluationError.Problem: CustomStringConvertible {
   /// The problem as a part of a sentence.
   package var description: String {
     switch self {
+    case .unknownVariable("manager"):
+      "$manager is for value expressions and not for filters: onePer makes new objects of data"
     case .unknownVariable(let name): "no variable is called $\(name)"
     case .unknownKey(let key, let type): "\(type) has no property \(key)"
     case .notYetKnown(let key, let type): "a new \(type) has no \(key) before it is saved"
+    case .unknownSelector(let selector, let type) where selector.hasPrefix("sortedArray"):
+      "\(type) does not answer \(selector): sortedBy in a mapping file gives a relationship its order"
     case .unknownSelector(let selector, let type): "\(type) does not answer \(selector)"
     case .unknownFunction(let name): "no function is called \(name)"
     case .unknownOperator(let name): "no collection operator is called \(name)"

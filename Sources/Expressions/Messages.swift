@@ -165,6 +165,24 @@ enum ScalarMessages {
   }
 }
 
+extension ValueCollection {
+  /// Whether arrays and sets answer a selector.
+  package static func answers(_ selector: String) -> Bool {
+    if selector == "valueForKey:" || selector == "valueForKeyPath:" { return true }
+    let arguments = selector.utf8.filter { $0 == UInt8(ascii: ":") }.map { _ in ObjectValue.null }
+    do {
+      _ = try CollectionMessages.send(
+        selector, to: ValueCollection(kind: .array, members: []), arguments: arguments)
+      return true
+    } catch let error as EvaluationError {
+      if case .unknownSelector = error.problem { return false }
+      return true
+    } catch {
+      return true
+    }
+  }
+}
+
 /// Messages of arrays and sets, by Foundation's names.
 enum CollectionMessages {
   static func send(

@@ -26,8 +26,7 @@ extension MigrationFailure {
       let place = [entity, property].compactMap(\.self).joined(separator: ".")
       self.init(
         .impossible,
-        "the model cannot be used\(place.isEmpty ? "" : " at \(place)"): the \(part.words) cannot be "
-          + "read.")
+        "the model cannot be used\(place.isEmpty ? "" : " at \(place)"): \(part.clause).")
     case .noConcreteEntity:
       self.init(
         .impossible, "all entities of the model are abstract: there is nothing to make."

@@ -73,6 +73,13 @@ extension MigrationFailure {
 }
 
 extension Loss {
+  /// The loss, its cause and how it is allowed, as a sentence.
+  var refusalSentence: String {
+    if cause == .dangling { return sentence }
+    let other = cause == .conversion ? "--on-value convert or " : ""
+    return "\(sentence.dropLast()); to migrate all the same, say \(other)--allow-loss \(name)."
+  }
+
   /// The loss and its cause, as a sentence.
   package var sentence: String {
     let some = keys.isEmpty ? "" : " (Z_PK \(keyList))"
@@ -91,8 +98,10 @@ extension Loss {
         + "does not have."
     case .relationship where cause.isOfObjects:
       return "\(name): \(CountText(count, "reference"))\(some) dropped, \(ofReferences)."
-    case .attribute, .relationship:
+    case .attribute:
       return "\(name): \(CountText(count, "value"))\(some) \(ofValues)."
+    case .relationship:
+      return "\(name): \(CountText(count, "reference"))\(some) \(ofValues)."
     }
   }
 
@@ -103,7 +112,7 @@ extension Loss {
   private var ofObjects: String {
     switch cause {
     case .filter: "dropped, which no mapping's filter takes"
-    case .policy: "dropped, of which a policy makes nothing"
+    case .policy: "dropped, since a policy makes no object of them"
     case .unmappedEntity: "dropped, which no mapping takes although the model has the entity"
     case .missingReference: "dropped, which would lack a mandatory reference"
     case .outsideConfiguration:
@@ -115,10 +124,10 @@ extension Loss {
   private var ofReferences: String {
     switch cause {
     case .filter: "to objects that no mapping's filter takes"
-    case .policy: "to objects of which a policy makes nothing"
+    case .policy: "to objects that a policy leaves out"
     case .unmappedEntity: "to objects that no mapping takes although the model has the entity"
     case .elsewhere: "to objects that become ones which the relationship cannot hold"
-    case .collision: "since the place of each has another one"
+    case .collision: "since the relationship is to-one and holds another object"
     case .duplicate: "to objects that were removed as duplicates"
     default: "with the objects that they lead to\(more)"
     }
@@ -143,9 +152,10 @@ extension Loss {
     case .unknownReference:
       "without the entity number beside the key, which is that of no entity it may lead to"
     case .dangling:
-      "which lead to objects that are not there: --on-dangling keep or nullify says what they become"
+      "to objects that are not there: say --on-dangling keep to carry them over, or nullify to empty "
+        + "them"
     case .severalObjects: "given up, which came after the first one of an object"
-    case .conversion: "changed, which the new type has no equal for"
+    case .conversion: "changed, since the new type cannot hold \(count == 1 ? "it" : "them")"
     default: "dropped\(more)"
     }
   }
@@ -185,7 +195,7 @@ extension StageAccounts.OfEntity {
   }
 
   /// How many objects were dropped, and why, such as `10 taken by no filter`.
-  var drops: [String] { dropped.map { "\(GroupedText($0.objects)) \($0.cause.words)" } }
+  var drops: [String] { dropped.map { "\(GroupedText($0.objects)) \($0.cause.words($0.objects))" } }
 }
 
 extension LossCause {
@@ -198,13 +208,13 @@ extension LossCause {
   }
 
   /// What happened to objects, to follow their number.
-  fileprivate var words: String {
+  fileprivate func words(_ count: Int64) -> String {
     switch self {
     case .filter: "taken by no filter"
     case .policy: "dropped by a policy"
     case .unmappedEntity: "taken by no mapping"
     case .outsideConfiguration: "outside the configuration"
-    case .duplicate: "removed as duplicates"
+    case .duplicate: count == 1 ? "removed as a duplicate" : "removed as duplicates"
     case .missingReference: "without a mandatory reference"
     default: "dropped with the entity"
     }

@@ -36,6 +36,9 @@ public struct MappingModelFile: Sendable {
   /// The entity mappings that make one object per pair of a many-to-many relationship which the
   /// destination lacks; they were added to what can be inferred.
   public let addedMappings: [String]
+  /// What nobody could read of the two models and their version hashes cover, one sentence each;
+  /// empty unless the mapping model was inferred.
+  public let unreadParts: [String]
 
   let mapping: MappingModel
   private let file: MappingFile?
@@ -47,7 +50,7 @@ public struct MappingModelFile: Sendable {
   public init(contentsOf path: FilePath) throws {
     let file = try MigrationFailure.catching { try MappingFile.read(path) }
     (self.path, self.file, mapping, refusals, openValues) = (path, file, file.mapping, [], [])
-    (versions, addedMappings) = (file.versions, [])
+    (versions, addedMappings, unreadParts) = (file.versions, [], [])
   }
 
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
@@ -63,6 +66,7 @@ public struct MappingModelFile: Sendable {
   /// - Throws: `MigrationFailure`, if a model cannot be read.
   public init(inferredFrom source: FilePath, to destination: FilePath) throws {
     self = try MigrationFailure.catching {
+      let places = [source, destination]
       let source = try TargetModel.model(at: source)
       let destination = try TargetModel.model(at: destination)
       let inference = MappingInference(from: source, to: destination)
@@ -73,7 +77,10 @@ public struct MappingModelFile: Sendable {
       return Self(
         proposal.mapping, versions: MappingFile.Versions(from: source, to: destination),
         refusals: inference.refusals.map { .init($0) }, openValues: check.openSentences,
-        added: proposal.added)
+        added: proposal.added,
+        unread: zip(places, [source, destination]).flatMap {
+          $1.unreadHashedSentences(of: "\($0)")
+        })
     }
   }
 
@@ -87,10 +94,12 @@ public struct MappingModelFile: Sendable {
 
   private init(
     _ mapping: MappingModel, versions: MappingFile.Versions?,
-    refusals: [MigrationFailure.Reason] = [], openValues: [String] = [], added: [String] = []
+    refusals: [MigrationFailure.Reason] = [], openValues: [String] = [], added: [String] = [],
+    unread: [String] = []
   ) {
     (path, file, self.mapping, self.refusals) = (nil, nil, mapping, refusals)
-    (self.versions, self.openValues, addedMappings) = (versions, openValues, added)
+    (self.versions, self.openValues) = (versions, openValues)
+    (addedMappings, unreadParts) = (added, unread)
   }
 
   /// The parts of the file that the mapping model does not show, one sentence each.

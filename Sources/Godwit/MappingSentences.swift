@@ -68,7 +68,8 @@ extension MappingNote {
       case .namesNoEntity: "the entity mapping names no entity and is skipped"
       case .unknownField: "the field \(field ?? "") is not known and is skipped"
       case .makesNoObjects:
-        "the mapping gives attributes values, but has no source: it makes no objects"
+        "it gives attributes values but has no source, so it makes no objects: name a source, or say "
+          + "what it makes objects of with onePer"
       }
     return place.isEmpty ? "\(text)." : "\(place): \(text)."
   }

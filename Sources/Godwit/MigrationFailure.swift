@@ -173,8 +173,8 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     let unknown = error.places.map { place in
       place.type == .composite
         ? "\(place.entity).\(place.property) is a composite attribute or an element of one, and is "
-          + "derived or named by a uniqueness constraint, of which no form in a store is known: leave "
-          + "it out there, and constrain a plain attribute. [\(code.rawValue)]"
+          + "derived or stands in a uniqueness constraint. How Core Data stores that is not known: "
+          + "take it out of the derivation or the constraint. [\(code.rawValue)]"
         : "\(place.entity).\(place.property) is of type \(place.type.name), whose columns are not "
           + "known: Godwit does not guess."
     }

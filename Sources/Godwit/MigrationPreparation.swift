@@ -76,8 +76,8 @@ extension StoreMigration {
     public let newObjects: [NewObjects]
     /// What is wrong with rows of the store, and what becomes of it.
     public let defects: [Defect]
-    /// What is odd about the store itself, a sentence each: that it has no objects, or that its log
-    /// is not there.
+    /// What is notable besides, a sentence each: that the store has no objects, that its log is not
+    /// there, or that a relationship gets an order.
     public let notes: [String]
     /// What is carried over of CloudKit mirroring, in words; nil where nothing is.
     public let mirroringNote: String?
@@ -217,7 +217,12 @@ extension StoreMigration.Preparation {
         "It keeps a -wal, and none is beside it: if the store was copied without it, what the "
           + "-wal held is missing.")
     }
+    guard preview.isNeeded else { return notes }
     return notes
+      + MigrationReport.Step.steps(of: preview.stages).newOrderSentences { name in
+        preview.survey.model.entity(name: name).map { preview.survey.count(of: $0.name) > 0 }
+          ?? false
+      }
   }
 
   private static func indexNote(_ missing: [String]) -> String? {

@@ -96,7 +96,8 @@ extension MigrationReport {
 
   private var objectSection: Page.Section? {
     let summary = MigrationSummary(self)
-    guard !summary.entities.isEmpty else { return nil }
+    let made = summary.made
+    guard !summary.entities.isEmpty || !made.isEmpty else { return nil }
     var section = Page.Section("Objects")
     let isStaged = accounts.count > 1
     let stage = isStaged ? [Page.Cell("stage")] : []
@@ -113,7 +114,14 @@ extension MigrationReport {
             .init("\(GroupedText(entity.rowsOut))", .number),
             .init(entity.drops, entity.drops.isEmpty ? .text : .sentence),
           ]
-      })
+      }
+        + made.map { entity in
+          (isStaged ? [Page.Cell("\(entity.stage)")] : [])
+            + [
+              .init("\(entity.name) (made by mapping models)"), .init("", .number),
+              .init("\(GroupedText(entity.objects))", .number), .init(""),
+            ]
+        })
     return section
   }
 

@@ -269,7 +269,7 @@ extension ExtraEntry {
 extension Refusal {
   /// The place, the reason and what to do, and Core Data's code, as a sentence.
   package var sentence: String {
-    if let loss = Loss(self) { return "\(loss.sentence) [\(code.rawValue)]" }
+    if let loss = Loss(self) { return "\(loss.refusalSentence) [\(code.rawValue)]" }
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
     let text: String =
       if case .mirroring(let obstacle) = reason {
@@ -286,7 +286,8 @@ extension Refusal {
     case .incompatibleTypes(let source, let destination):
       Explanation(
         "source and destination attribute types are incompatible (\(source), \(destination))",
-        advice: "use a mapping model, or give the attribute a new name")
+        advice: "use a mapping model, \(textReading(source, destination))or give the attribute a "
+          + "new name")
     case .attributeBecameRelationship:
       Explanation(
         "an attribute became a relationship",
@@ -340,6 +341,19 @@ extension Refusal {
     let list = keys.map { "\($0)" }.joined(separator: ", ")
     return "\(CountText(count, "object")) "
       + "(Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
+  }
+
+  /// The option that reads a value out of a text, where there is a function for it.
+  private func textReading(_ source: String, _ destination: String) -> String {
+    guard source == "String" else { return "" }
+    let value = "$source.\(property ?? "ATTRIBUTE")"
+    return switch destination {
+    case "Date":
+      "say --set '\(entity).\(property ?? "")=date(\(value), \"yyyy-MM-dd\")' with the format of the "
+        + "texts, "
+    case "Binary": "say --set '\(entity).\(property ?? "")=data(\(value), \"base64\")', "
+    default: ""
+    }
   }
 
   /// The option that gives objects a value.

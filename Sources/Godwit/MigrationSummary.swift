@@ -19,6 +19,13 @@ struct MigrationSummary {
     let isEstimated: Bool
   }
 
+  /// Objects of a destination entity that no entity of the source became.
+  struct Made {
+    let name: String
+    let stage: Int
+    let objects: Int64
+  }
+
   private let report: MigrationReport
 
   init(_ report: MigrationReport) { self.report = report }
@@ -39,6 +46,17 @@ struct MigrationSummary {
             rowsIn: $0.rowsIn, rowsOut: $0.rowsOut,
             drops: $0.drops.joined(separator: ", "), isEstimated: $0.isEstimated == true)
         }
+    }
+  }
+
+  /// The entities of which mapping models made objects, besides those that go on.
+  var made: [Made] {
+    report.accounts.flatMap { account in
+      let names = report.models?.names(afterStage: account.stage) ?? [:]
+      let going = account.entities.filter { $0.rowsOut > 0 }.map { names[$0.entity] ?? $0.entity }
+      return account.rows.filter { $0.value > 0 && !going.contains($0.key) }
+        .sorted { $0.key < $1.key }
+        .map { Made(name: $0.key, stage: account.stage, objects: $0.value) }
     }
   }
 
@@ -94,20 +112,24 @@ struct MigrationSummary {
 
   /// The lines that `godwit migrate` prints.
   var lines: [String] {
-    let shown = entities.prefix(Self.mostEntities)
-    let isStaged = report.accounts.count > 1
-    let names = shown.map { isStaged ? "\($0.name) (stage \($0.stage))" : $0.name }
-    let width = names.map(\.count).max() ?? 0
-    var lines = zip(names, shown).map { name, entity in
-      let padding = String(repeating: " ", count: width - name.count)
-      let out = entity.rowsIn == entity.rowsOut ? "" : ", \(GroupedText(entity.rowsOut)) kept"
-      let drops = entity.drops.isEmpty ? "" : ", \(entity.drops)"
-      let about = entity.isEstimated ? "about " : ""
-      return "  \(name)\(padding)  \(about)\(CountText(entity.rowsIn, "object"))\(out)\(drops)"
+    let all =
+      made.map { (name($0.name, stage: $0.stage), "\(CountText($0.objects, "object")) made") }
+      + entities.map { entity in
+        let out = entity.rowsIn == entity.rowsOut ? "" : ", \(GroupedText(entity.rowsOut)) kept"
+        let drops = entity.drops.isEmpty ? "" : ", \(entity.drops)"
+        let about = entity.isEstimated ? "about " : ""
+        return (
+          name(entity.name, stage: entity.stage),
+          "\(about)\(CountText(entity.rowsIn, "object"))\(out)\(drops)"
+        )
+      }
+    let shown = all.prefix(Self.mostEntities)
+    let width = shown.map(\.0.count).max() ?? 0
+    var lines = shown.map { name, text in
+      "  \(name)\(String(repeating: " ", count: width - name.count))  \(text)"
     }
-    if entities.count > shown.count {
-      lines.append(
-        "  and \(CountText(entities.count - shown.count, "more entity", "more entities"))")
+    if all.count > shown.count {
+      lines.append("  and \(CountText(all.count - shown.count, "more entity", "more entities"))")
     }
     guard report.timeline != nil else { return lines }
     let times = phases.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
@@ -117,6 +139,11 @@ struct MigrationSummary {
     lines.append(run)
     if report.resumed { lines.append("  taken over: \(resumed)") }
     return lines
+  }
+
+  /// The name of an entity, with the number of its stage where there are several.
+  private func name(_ entity: String, stage: Int) -> String {
+    report.accounts.count > 1 ? "\(entity) (stage \(stage))" : entity
   }
 
   /// The phases that took a twentieth of the time or more.

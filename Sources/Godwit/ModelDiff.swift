@@ -85,6 +85,8 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
   /// The versions of the way along which they are compared, both ends included; empty where they
   /// are compared at once.
   public private(set) var way: [String] = []
+  /// What a version hash covers and nobody could read, in either model, one sentence each.
+  public private(set) var notCompared: [String] = []
 
   /// Compares two models.
   ///
@@ -136,6 +138,7 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
       way = ([start] + steps.map(\.destination)).map { "\(VersionText($0.labels))" }
     }
     isAlike = comparison.isAlike
+    notCompared = [(first, old), (second, new)].flatMap { $1.unreadHashedSentences(of: "\($0)") }
     changes = comparison.changes.map { Change($0) }
     entities = comparison.entities.map { Entity($0) }
     same = comparison.same

@@ -1,7 +1,11 @@
 extension ModelDiff {
   /// The lines of `godwit diff` of two models.
   public var lines: [String] {
-    guard !isAlike else { return ["\(first) and \(second) say the same."] }
+    let open = notCompared.map { "not compared: \($0)" }
+    guard !isAlike else {
+      let same = "\(first) and \(second) say the same"
+      return open.isEmpty ? ["\(same)."] : ["\(same), as far as they can be read."] + open
+    }
     var lines = ["\(first) and \(second) differ:"]
     if !way.isEmpty {
       lines.append("  compared along the way of a migration: \(way.joined(separator: ", "))")
@@ -9,7 +13,7 @@ extension ModelDiff {
     lines += changes.map { "  \($0.words)" }
     lines += entities.flatMap { $0.lines.map { "  \($0)" } }
     if !same.isEmpty { lines.append("  = \(same.joined(separator: ", "))") }
-    return lines + verdict
+    return lines + verdict + open
   }
 
   /// Whether stores need a migration, and whether one can be inferred.

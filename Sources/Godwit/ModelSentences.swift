@@ -101,11 +101,20 @@ extension MigrationReport.CachePart {
 extension ManagedObjectModel {
   /// A sentence for each part of the model's file that could not be read.
   package func unreadSentences(of file: String) -> [String] {
-    unreadParts.map { entity, property, part in
+    sentences(on: unreadParts, of: file)
+  }
+
+  /// The same for parts without which a version hash is not known.
+  func unreadHashedSentences(of file: String) -> [String] {
+    sentences(on: unreadParts.filter(\.part.part.isHashed), of: file)
+  }
+
+  private func sentences(
+    on parts: [(entity: String?, property: String?, part: UnreadPart)], of file: String
+  ) -> [String] {
+    parts.map { entity, property, part in
       let place = [entity, property].compactMap(\.self).joined(separator: ".")
-      let fate =
-        part.part == .leftoverDefault ? "is left behind and means nothing" : "cannot be read"
-      return "\(file)\(place.isEmpty ? "" : " at \(place)"): the \(part.words) \(fate)."
+      return "\(file)\(place.isEmpty ? "" : " at \(place)"): \(part.clause)."
     }
   }
 }
@@ -113,7 +122,7 @@ extension ManagedObjectModel {
 extension UnknownVersionHash.Reason {
   fileprivate var words: String {
     switch self {
-    case .unread(let part): "the \(part.words) cannot be read"
+    case .unread(let part): part.clause
     case .compositeAttribute: "a composite whose elements are not known"
     case .compositeElements: "the order of its elements' hashes"
     case .objectIDAttribute: "an object identifier"
@@ -127,9 +136,15 @@ extension UnknownVersionHash.Reason {
 extension MigrationFailure {
   init(_ error: UnknownVersionHash, in file: String? = nil) {
     let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
+    let cause =
+      if case .unread(let part) = error.reason {
+        part.clause
+      } else {
+        "no real store shows how Core Data hashes it (\(error.reason.words)): Godwit does not guess"
+      }
     self.init(
       .impossible,
-      "the version hash of \(place)\(file.map { " in \($0)" } ?? "") is not known, because no real "
-        + "store shows how Core Data hashes it (\(error.reason.words)): Godwit does not guess.")
+      "the version hash of \(place)\(file.map { " in \($0)" } ?? "") is not known, because \(cause)."
+    )
   }
 }

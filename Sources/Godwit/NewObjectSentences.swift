@@ -26,10 +26,11 @@ extension StoreMigration {
         }
     }
 
-    /// What is made, as a phrase.
+    /// How many objects of which entity are made, by which mapping and of what, in a sentence that
+    /// follows "makes".
     public var description: String {
       let count = objects.map { (isMost ? "at most " : "") + "\(CountText($0, "object"))" }
-      return "\(count ?? "objects") of \(entity) by \(mapping), \(unit)"
+      return "\(count ?? "objects") of \(entity) by \(mapping), \(unit)."
     }
   }
 }

@@ -1,3 +1,4 @@
+import Mapping
 import MigrationCoordinator
 import MigrationEngine
 import Schema
@@ -29,6 +30,25 @@ extension MigrationReport.Step {
   }
 }
 
+extension [MigrationReport.Step] {
+  /// The relationships whose objects get an order that nobody chose, one sentence each.
+  ///
+  /// - Parameter hasObjects: whether the store has objects of an entity of its own version.
+  func newOrderSentences(hasObjects: (String) -> Bool) -> [String] {
+    var names: [String] = []
+    for (index, step) in enumerated() {
+      for order in step.newOrders ?? [] where index > 0 || hasObjects(order.source) {
+        let name = "\(order.entity).\(order.property)"
+        if !names.contains(name) { names.append(name) }
+      }
+    }
+    return names.map {
+      "\($0) has an order now and had none before: it is that of the objects' keys. For another "
+        + "one, name attributes in sortedBy of a mapping file (godwit map writes one)."
+    }
+  }
+}
+
 extension NotedMapping {
   /// The file, and the part of it that its mapping model does not show.
   var sentence: String { "\(path): \(note.sentence)" }
@@ -51,6 +71,8 @@ extension MigrationReport {
     notes += accounts.compactMap { account in
       account.history.flatMap { CountText.wideMasks($0.wideMasks) }.map { "\($0)." }
     }
+    let entities = Set(accounts.first?.entities.filter { $0.rowsIn > 0 }.map(\.entity) ?? [])
+    notes += steps.newOrderSentences { entities.contains($0) }
     notes += defects.map { StoreMigration.Defect($0).description }
     // The defects say so already, with keys.
     let isTold = defects.contains { $0.kind == .dangling }

@@ -140,12 +140,16 @@ extension StoreMigration {
     public var fate: Fate
     /// The number of the stage in whose store it is, from 1: that of the first is the given store.
     public var stage: Int
+    /// True where objects of the entity are dropped for another cause, and what is wrong with them
+    /// goes with them; nil where none is.
+    public var someObjectsGo: Bool?
 
     /// What is wrong and what becomes of it, as a sentence.
     public var description: String {
       let some = keys.prefix(10).map { "\($0)" }.joined(separator: ", ")
       let more = Int64(min(10, keys.count)) < count ? ", …" : ""
       return "\(entity).\(property): \(GroupedText(count)) \(words) (Z_PK \(some)\(more)), \(end)"
+        + (someObjectsGo == true ? " in the objects that stay" : "")
         + (stage > 1 ? ", in stage \(stage)." : ".")
     }
 
@@ -154,6 +158,7 @@ extension StoreMigration {
       fate = Fate(rawValue: core.fate.rawValue) ?? .kept
       (entity, property, count, keys) = (core.entity, core.property, core.count, core.keys)
       stage = core.stage
+      someObjectsGo = core.someObjectsGo
     }
 
     private var words: String {

@@ -45,7 +45,7 @@ extension StoreCheck {
     public var indexes: String?
     /// What is wrong with rows of the store, and what becomes of it.
     public var defects: [StoreMigration.Defect] = []
-    /// What is odd about the store itself, a sentence each.
+    /// What is notable about the store itself or its new orders, a sentence each.
     public var oddities: [String] = []
     /// What is carried over of CloudKit mirroring; nil where nothing is.
     public var mirroring: String?

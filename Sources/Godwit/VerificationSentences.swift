@@ -21,7 +21,15 @@ extension StoreVerification.Report {
     let way =
       route.isEmpty
       ? ["both stores are of one version, and compared as copies"] : route.map(\.sentence)
-    return way + core.removed.map { "removed with the old version: \($0.sentence)" } + remarks
+    return way + core.removed.map { "\(reason($0)): \($0.sentence)" } + remarks
+  }
+
+  /// Why the new store has no place for something.
+  private func reason(_ removal: VerificationReport.Removal) -> String {
+    guard removal.what == .entity, let name = self.way.configuration else {
+      return "removed with the old version"
+    }
+    return "not in the configuration \(name)"
   }
 
   /// What is unusual but not a difference.
@@ -125,6 +133,8 @@ struct VerifiedWay: Sendable {
   private(set) var open: [String] = []
   /// What is to be said of it.
   private(set) var notes: [String] = []
+  /// The configuration of the new store; nil where it has all entities.
+  private(set) var configuration: String?
 
   /// The way of a store that cannot be opened.
   init() {}
@@ -132,6 +142,7 @@ struct VerifiedWay: Sendable {
   init(_ inputs: VerificationInputs, of stores: VerificationStores) {
     let found = stores.record.found
     steps = inputs.steps
+    configuration = stores.request.migration.configuration
     record = found?.file
     isKnown = stores.request.namesWay || found != nil
     open = isKnown ? [] : inputs.occasions

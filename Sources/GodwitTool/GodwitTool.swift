@@ -31,8 +31,8 @@ struct RootCommand: AsyncParsableCommand {
     statuses: [
       0: "done, or nothing to do",
       1: "`check --exit-status`: a migration is needed; `diff`: the two differ",
-      64: "wrong usage",
-      65: "damaged input, or stores that `verify` found to differ or could not judge",
+      64: "wrong usage; `verify`: nothing says how the new store was made",
+      65: "damaged input; `verify`: the two differ, or something could not be judged",
       66: "not found",
       69: "the store is in use; a migration is paused, or has not obeyed in time",
       70: "a fault of Godwit's own",

@@ -73,6 +73,9 @@ struct MapCommand: ParsableCommand {
   private func infer(from: FilePath, to: FilePath) throws {
     let mapping = try MappingModelFile(inferredFrom: from, to: to)
     try write(mapping)
+    for sentence in mapping.unreadParts {
+      Terminal.standardError.line(text: "godwit: note: \(sentence)")
+    }
     for name in mapping.addedMappings {
       Terminal.standardError.line(
         text: "godwit: note: \(name) makes one object per pair; inference would drop the pairs.")

@@ -277,7 +277,8 @@ struct MigrateCommand: AsyncParsableCommand {
         text: "\(result.store) has this model already: copied to \(result.destination).")
     }
     let staying = result.stayingRows
-    let stay = staying == 0 ? "" : ", about \(CountText(staying, "row")) stayed as they were"
+    let were = staying == 1 ? "it was" : "they were"
+    let stay = staying == 0 ? "" : ", and about \(CountText(staying, "row")) left as \(were)"
     let made = CountText(result.rows - staying, "row")
     out.line(text: "\(result.destination): \(made) migrated and verified\(stay).")
     guard isAlone else { return }

@@ -191,6 +191,15 @@ package struct MappingCheck {
     if case .keyPath(.variable("source")?, let path) = expression {
       note(path, of: entity, mapping: mapping, property: property)
     }
+    if case .function(.keyPath(.variable("source")?, let path), let selector, _) = expression,
+      !ValueCollection.answers(selector),
+      source.allRelationships(of: entity).contains(where: { $0.name == path && $0.isToMany })
+    {
+      let error = EvaluationError(
+        .unknownSelector(selector, of: "a collection"), expression: "\(expression)")
+      problems.append(
+        MappingProblem(mapping: mapping, property: property, reason: .valueless(error)))
+    }
     for part in expression.parts { check(part, of: entity, mapping: mapping, property: property) }
   }
 

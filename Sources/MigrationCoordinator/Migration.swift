@@ -88,7 +88,9 @@ package struct Migration: Sendable {
       return try finish(output, paths: paths)
     }
     try request.requireShortNames()
-    if let output = request.output { try ResultHandover.requireFreeLogs(of: output) }
+    if let output = request.output {
+      try ResultHandover.requireFreeLogs(of: output, besides: request.store)
+    }
     let target = try TargetModel(
       paths: request.target, configuration: request.configuration, library: request.library)
     // It takes nearly a tenth of the time for hundreds of entities.
@@ -238,6 +240,8 @@ package struct Migration: Sendable {
       report.note(
         defects
           + report.defects.filter { !known.contains([$0.kind.rawValue, $0.entity, $0.property]) })
+      let lost = report.losses
+      report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
       report.note(prepared.mendedReferences, inStage: 0)
       report.salvage = prepared.salvage
       let recording = recorder.recording

@@ -124,7 +124,8 @@ package struct MigrationPreview: Sendable {
     losses =
       (assessment?.losses ?? [])
       + (try last.map { try StoreSchema($0.destination.model).omissions.map { Loss($0) } } ?? [])
-    defects = try prepared.defects(scansAll: true)
+    let (lost, model) = (losses, survey.model)
+    defects = try prepared.defects(scansAll: true).map { $0.beside(lost, model: model) }
     var plan: MigrationPlan?
     var costs: Double?
     var choice: EngineList.Choice?

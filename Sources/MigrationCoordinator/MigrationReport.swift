@@ -1,4 +1,4 @@
-import Mapping
+package import Mapping
 package import MigrationEngine
 package import ModelFiles
 package import ObjectModel
@@ -59,14 +59,20 @@ package struct MigrationReport: Codable, Sendable {
     package var stage: Int
     /// Why a new stage begins with this step; nil if none does, and for the first.
     package var cut: Stage.Cut?
+    /// Ordered relationships whose objects had no order before; nil where there are none.
+    package var newOrders: [NewOrder]?
 
     /// The steps of all stages, numbered.
     package static func steps(of stages: [Stage]) -> [Step] {
       zip(1..., stages).flatMap { number, stage in
         stage.steps.enumerated().map { index, step in
-          Step(
+          let orders = NewOrder.all(
+            models: step.mappings.map(\.mapping), from: step.source.model,
+            to: step.destination.model)
+          return Step(
             from: step.source.labels, to: step.destination.labels,
-            mappings: step.mappings.map(\.name), stage: number, cut: index == 0 ? stage.cut : nil)
+            mappings: step.mappings.map(\.name), stage: number, cut: index == 0 ? stage.cut : nil,
+            newOrders: orders.isEmpty ? nil : orders)
         }
       }
     }

@@ -10,7 +10,8 @@ extension RowFallback {
     case .watched: "\(place) has a filter, and the store keeps account of each object"
     case .policy(let policy):
       "the policy \(policy) of \(place) does not declare that its objects are independent"
-    case .shared(let other): "\(place) and \(other) take objects of one entity, or make some of one"
+    case .shared(let other):
+      "\(place) and \(other) take or make objects of the same entity"
     case .expression: "the value of \(place) needs more than its source object"
     case .relationship: "\(place) does not hold what all objects of one relationship became"
     case .type: "\(place) has values of another kind than its source"

@@ -145,11 +145,12 @@ struct EntityElement {
     }
     let key = type == .date ? "defaultDateTimeInterval" : "defaultValueString"
     if let text = element.attributes[key] {
+      let form = "\(key) \(text.isEmpty ? "\"\"" : text)"
       switch AttributeText.defaultValue(text: text, for: type, isOptional: attribute.isOptional) {
       case .value(let value): attribute.defaultValue = value
       case .leftover:
-        unread.append(UnreadPart(part: .leftoverDefault, form: "\(key) \(text)"))
-      case .unread: unread.append(UnreadPart(part: .defaultValue, form: "\(key) \(text)"))
+        unread.append(UnreadPart(part: .leftoverDefault, form: form))
+      case .unread: unread.append(UnreadPart(part: .defaultValue, form: form))
       }
     }
     if type == .date {

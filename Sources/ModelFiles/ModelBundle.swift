@@ -1,6 +1,7 @@
 import Foundation
 import KeyedArchives
 package import ObjectModel
+import SystemCalls
 package import SystemPackage
 
 /// One version of a model, in a file of its own.
@@ -209,14 +210,9 @@ private enum Folder {
 
   static func members(of path: FilePath) throws(ModelFileError) -> [FilePath] {
     do {
-      return try FileManager.default.contentsOfDirectory(atPath: path.string).sorted().map {
-        path.appending($0)
-      }
+      return try Files.listDirectory(path).map { path.appending($0) }
     } catch {
-      let denied = (error as? CocoaError)?.code == .fileReadNoPermission
-      let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code.rawValue
-      let errno = code.map { Errno(rawValue: CInt($0)) } ?? (denied ? .permissionDenied : .ioError)
-      throw ModelFileError(.unreadable(errno), file: path)
+      throw ModelFileError(.unreadable(error.errno), file: path)
     }
   }
 

@@ -63,14 +63,15 @@ extension [Entity] {
       if let parent = entity.superentityName, !names.contains(parent) {
         result.superentityName = nil
         result.unread.append(
-          UnreadPart(part: .element, name: parent, form: "superentity, which is not there"))
+          UnreadPart(part: .superentity, name: parent, form: "absent"))
       }
       result.relationships.removeAll { !names.contains($0.destinationEntityName) }
       for loose in entity.relationships where !names.contains(loose.destinationEntityName) {
         result.unread.append(
           UnreadPart(
-            part: .element, name: loose.name,
-            form: "relationship to \(loose.destinationEntityName), which is not there"))
+            part: .destination,
+            name: "\(loose.destinationEntityName) of the relationship \(loose.name)",
+            form: "absent"))
       }
       return result
     }

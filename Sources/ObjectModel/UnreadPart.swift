@@ -36,13 +36,17 @@ package struct UnreadPart: Hashable, Sendable, Codable {
     case flags = "flags"
     /// A setting of an entity or a property, by a name that is not known.
     case setting
-    /// A property, a superentity or another element of an entity.
+    /// A property or another element of an entity.
     case element = "element"
+    /// A superentity that the model does not have, by its name.
+    case superentity = "superentity"
+    /// The destination of a relationship, which the model does not have, by both names.
+    case destination = "destination"
 
     /// Whether a version hash covers it, so that the hash is not known without it.
     package var isHashed: Bool {
       switch self {
-      case .derivation, .constraint, .type, .flags, .element: true
+      case .derivation, .constraint, .type, .flags, .element, .superentity, .destination: true
       default: false
       }
     }
@@ -57,7 +61,19 @@ package struct UnreadPart: Hashable, Sendable, Codable {
 
   /// The part in a few words: `fetch index byDate (NSFoo)`.
   package var words: String {
-    [part.rawValue, name, "(\(form))"].compactMap(\.self).joined(separator: " ")
+    [part.rawValue, name, isAbsent ? nil : "(\(form))"].compactMap(\.self).joined(separator: " ")
+  }
+
+  /// Whether it is something that the model names and does not have.
+  private var isAbsent: Bool { part == .superentity || part == .destination }
+
+  /// The part and why nothing is known of it: `the superentity Base is not in the model`.
+  package var clause: String {
+    let fate =
+      part == .leftoverDefault
+      ? "is left behind and means nothing"
+      : isAbsent ? "is not in the model" : "cannot be read"
+    return "the \(words) \(fate)"
   }
 
   /// Notes a part, with a name where it has one of its own.

@@ -124,6 +124,16 @@ extension ColumnOperation {
 }
 
 extension ColumnOperation {
+  /// The column in whose place a value stands where it is NULL; nil where none does.
+  package var columnBehindDefault: String? {
+    switch self {
+    case .copy(let column, let value), .convert(let column, _, let value),
+      .addExternalTag(let column, let value), .removeExternalTag(let column, let value):
+      value == .null ? nil : column
+    default: nil
+    }
+  }
+
   /// Whether a row of another table is looked up for the value.
   var looksUpRow: Bool {
     switch self {

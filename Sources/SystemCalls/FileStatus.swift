@@ -93,14 +93,15 @@ extension Files {
     return FileStatus(status)
   }
 
-  /// The status of the file at a path, nil if there is none.
+  /// The status of the file at a path, nil if there is none, or none can be of so long a name.
   package static func fileStatusIfPresent(
     _ path: FilePath, followLinks: Bool = true
   ) throws(SystemCallError) -> FileStatus? {
     do throws(SystemCallError) {
       return try fileStatus(path, followLinks: followLinks)
     } catch {
-      if error.errno == .noSuchFileOrDirectory || error.errno == .notDirectory { return nil }
+      let absent: [Errno] = [.noSuchFileOrDirectory, .notDirectory, .fileNameTooLong]
+      if absent.contains(error.errno) { return nil }
       throw error
     }
   }

@@ -52,6 +52,26 @@ import Testing
     } + [path]
   }
 
+  @Test func `a store that is named like the output's log is no log to remove`() async throws {
+    let source = try await generate("S.sqlite-wal")
+    let run = try await BuiltTool.run([
+      "migrate", source.string, "--to", Self.sample.string, "--output", store.string,
+    ])
+    #expect(run.status == 73)
+    #expect(run.standardError.contains("has a name that belongs to the store \(store)"))
+    #expect(!run.standardError.contains("remove it."))
+    #expect(try names.contains("S.sqlite-wal") && !names.contains("S.sqlite"))
+  }
+
+  @Test func `a store whose name leaves no room for a record has none`() async throws {
+    let long = folder.appending(String(repeating: "a", count: 237))
+    try FileManager.default.moveItem(
+      atPath: try await generate("S.sqlite").string, toPath: long.string)
+    let run = try await BuiltTool.run(["status", long.string])
+    #expect(run.status == 66)
+    #expect(run.standardError.contains("nothing is known of a migration of"))
+  }
+
   @Test(arguments: commands)
   func `no option writes to a name that belongs to a store`(words: [String]) async throws {
     _ = try await generate("S.sqlite")

@@ -90,7 +90,7 @@ import Testing
       (
         "Orphan",
         "<entity name=\"A\" parentEntity=\"Q\">\(Model.attribute("x", "String"))</entity>",
-        "superentity, which is not there"
+        "the superentity Q is not in the model"
       ),
     ] {
       let bundle = folder.appending(path: "\(name).xcdatamodeld")
@@ -102,6 +102,26 @@ import Testing
       #expect(error?.description.contains(words) == true, "\(error?.description ?? "")")
       #expect(error?.exitStatus.rawValue == 78)
     }
+  }
+
+  @Test func `what cannot be compared of models is named by diff and map`() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID())")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    for (name, attribute) in [("One", "x"), ("Other", "y")] {
+      try Self.write(
+        "<entity name=\"A\" parentEntity=\"Q\">\(Model.attribute(attribute, "String"))</entity>",
+        to: folder.appending(path: "\(name).xcdatamodeld"), version: name)
+    }
+    let (one, other) = (
+      FilePath("\(folder.path)/One.xcdatamodeld"), FilePath("\(folder.path)/Other.xcdatamodeld")
+    )
+    let same = try ModelDiff(from: one, to: one)
+    #expect(same.lines[0].hasSuffix("say the same, as far as they can be read."))
+    #expect(same.lines[1] == "not compared: \(one) at A: the superentity Q is not in the model.")
+    let diff = try ModelDiff(from: one, to: other)
+    #expect(diff.notCompared.count == 2)
+    #expect(diff.lines.suffix(2) == diff.notCompared.map { "not compared: \($0)" })
+    #expect(try MappingModelFile(inferredFrom: one, to: other).unreadParts == diff.notCompared)
   }
 
   @Test func `a mapping model that lies beside the model is named where it is used`() async throws {

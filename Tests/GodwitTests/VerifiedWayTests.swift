@@ -144,6 +144,23 @@ import Testing
     #expect(report.route.last?.to == ["3"])
   }
 
+  @Test func `what a configuration leaves out is told by its name`() async throws {
+    let cloud = "<configuration name=\"Cloud\"><memberEntity name=\"Note\"/></configuration>"
+    let entities = Model.entity("Note", Self.title) + Model.entity("Cache", Self.title)
+    let given = try GivenStore(
+      entities,
+      Model.entity("Note", Self.title + Self.pages) + Model.entity("Cache", Self.title)
+        + cloud)
+    var migration = recorded(given)
+    migration.configuration = "Cloud"
+    try await migration.run()
+    let report = try await verify(given)
+    #expect(report.isAlike)
+    #expect(
+      report.notes.contains { $0.hasPrefix("not in the configuration Cloud: ") }, "\(report.notes)")
+    #expect(!report.notes.contains { $0.contains("removed with the old version") })
+  }
+
   @Test func `stores in the wrong order are told in a sentence`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     try await recorded(given).run()

@@ -107,6 +107,30 @@ struct MappingCheckTests {
     #expect(reasons(sound).isEmpty)
   }
 
+  @Test(arguments: [
+    ("sortedArrayUsingDescriptors:", ", {\"name\"}", true), ("allObjects", "", false),
+    ("componentsJoinedByString:", ", \",\"", false), ("valueForKey:", ", \"name\"", false),
+    ("mutableCopy", "", true),
+  ])
+  func `what no collection answers is found before an object is read`(
+    selector: String, rest: String, isFound: Bool
+  ) throws {
+    let group = Entity("Group", [], [.toMany("members", "Person", inverse: nil)])
+    let model = try ManagedObjectModel(group, Entity("Person", [.optional("name")]))
+    var mapping = EntityMapping(
+      name: "Groups", kind: .transform, source: "Group", destination: "Group")
+    mapping.relationshipMappings = [
+      PropertyMapping(
+        name: "members",
+        valueExpression: try ValueExpression(
+          format: "FUNCTION($source.members, \"\(selector)\"\(rest))"))
+    ]
+    let problems = MappingCheck(
+      models: [MappingModel(entityMappings: [mapping])], source: model, destination: model
+    ).problems
+    #expect(!problems.isEmpty == isFound, "\(problems)")
+  }
+
   @Test func `a getter reads its own property alone`() throws {
     let mapping = mapping([
       PropertyMapping(

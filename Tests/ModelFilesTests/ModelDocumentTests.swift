@@ -132,11 +132,11 @@ import Testing
     ),
     (
       "<entity name=\"E\"><relationship name=\"r\" destinationEntity=\"F\"/></entity>", ["E", nil],
-      UnreadPart(part: .element, name: "r", form: "relationship to F, which is not there"), true
+      UnreadPart(part: .destination, name: "F of the relationship r", form: "absent"), true
     ),
     (
       "<entity name=\"E\" parentEntity=\"F\"/>", ["E", nil],
-      UnreadPart(part: .element, name: "F", form: "superentity, which is not there"), true
+      UnreadPart(part: .superentity, name: "F", form: "absent"), true
     ),
     (
       "<entity name=\"E\"><relationship name=\"r\" destinationEntity=\"E\" deletionRule=\"Keep\"/>"

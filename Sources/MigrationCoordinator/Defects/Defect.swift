@@ -173,6 +173,24 @@ package struct Defect: Hashable, Codable, Sendable {
   package var stage = 1
   /// Removed objects, by the entity that they are of.
   var removed: [String: Int64] = [:]
+  /// Whether objects of the entity are dropped for another cause, and what is wrong with them goes
+  /// with them; nil where none is.
+  package var someObjectsGo: Bool?
+}
+
+extension Defect {
+  /// The defect, marked where losses drop objects of its entity for another cause.
+  ///
+  /// - Parameter model: the model of the store that it was found in.
+  func beside(_ losses: [Loss], model: ManagedObjectModel) -> Defect {
+    let family = Set(model.family(of: entity).map(\.name))
+    let drops = losses.contains {
+      $0.kind == .entity && $0.property == nil && family.contains($0.entity)
+    }
+    var result = self
+    if drops, fate != .removed { result.someObjectsGo = true }
+    return result
+  }
 }
 
 extension Defect {

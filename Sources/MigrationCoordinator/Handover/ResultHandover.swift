@@ -84,11 +84,16 @@ struct ResultHandover {
 
   /// Checks that no log lies beside a store's path, which SQLite would replay into the new store.
   ///
-  /// - Throws: `MigrationError.outputExists`.
-  static func requireFreeLogs(of store: FilePath) throws {
+  /// - Throws: `MigrationError.outputExists`; `StoreError` with `companionName` where it is the
+  ///   source.
+  static func requireFreeLogs(of store: FilePath, besides source: FilePath? = nil) throws {
     for suffix in ["-wal", "-journal", "-shm"] {
       let beside = FilePath("\(store)\(suffix)")
-      if try Files.fileStatusIfPresent(beside, followLinks: false) != nil {
+      if let found = try Files.fileStatusIfPresent(beside, followLinks: false) {
+        let own = try source.flatMap { try Files.fileStatusIfPresent($0) }
+        if let own, own.inode == found.inode, own.device == found.device {
+          throw StoreError(problem: .companionName(of: store), store: beside)
+        }
         throw MigrationError.outputExists(beside)
       }
     }

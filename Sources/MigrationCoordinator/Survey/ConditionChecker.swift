@@ -37,6 +37,9 @@ struct ConditionChecker {
     var test: String
     /// In what they agree; all rows are one group where it is empty.
     var by: [String]
+    /// A test for rows in which a default value stands for nil in one of the columns; nil where
+    /// none can.
+    var defaulted: String?
     /// The column with the keys that are reported.
     var key = "s.Z_PK"
     /// Whether groups are counted, and not their rows.
@@ -46,6 +49,12 @@ struct ConditionChecker {
 
     /// A test for the rows of groups of more than one row, which agree in one column.
     fileprivate var grouped: String { "\(test) AND \(by[0]) IN (SELECT \(by[0]) \(sql))" }
+
+    /// A query for the number of groups in which more than one row agrees by other values than
+    /// defaults; nil where no default stands for nil.
+    var ownDuplicates: String? {
+      defaulted.map { "SELECT count(*) FROM (SELECT 1 \(sql) AND min(\($0)) = 0)" }
+    }
 
     /// SQL from `FROM` on, for groups of more than one row.
     fileprivate var sql: String {
@@ -105,7 +114,7 @@ struct ConditionChecker {
     guard count > 0 else { return nil }
     return Refusal(
       reason: .condition(
-        refused(condition.demand, question), count: count, keys: try self.keys(keys)),
+        try refused(condition.demand, question), count: count, keys: try self.keys(keys)),
       entity: declaringEntity(of: condition), property: condition.property)
   }
 

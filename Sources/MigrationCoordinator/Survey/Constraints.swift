@@ -3,6 +3,7 @@ import Mapping
 import ObjectModel
 import RowPrograms
 import Schema
+import StoreFormat
 
 /// Counts objects of the result that would break a uniqueness constraint.
 extension ConditionChecker {
@@ -14,6 +15,7 @@ extension ConditionChecker {
       let entityMapping = mapping.mapping(toDestination: condition.destinationEntity)
     else { return nil }
     var columns: [String] = []
+    var defaulted: [String] = []
     for property in properties {
       guard
         let origin = entityMapping.attributeMappings.first(where: { $0.name == property })?.origin
@@ -27,6 +29,7 @@ extension ConditionChecker {
             column,
             of: view.model.leafAttribute(named: name, of: place.entity)?.type,
             property: property, replacement: replacement, condition: condition))
+        if replacement != .null { defaulted.append("(\(column)) IS NULL") }
       } else if origin == .standard || origin == .constant(.null) {
         return nil
       }
@@ -36,7 +39,11 @@ extension ConditionChecker {
     return .groups(
       Groups(
         table: place.rows.sourceTable, from: place.rows.from,
-        test: present.joined(separator: " AND "), by: columns))
+        test: present.joined(separator: " AND "), by: columns, defaulted: any(of: defaulted)))
+  }
+
+  private func any(of tests: [String]) -> String? {
+    tests.isEmpty ? nil : "(\(tests.joined(separator: " OR ")))"
   }
 
   /// Rows that agree in the columns of the table that a program makes.
@@ -49,6 +56,7 @@ extension ConditionChecker {
     else { return nil }
     var values: [String] = []
     var tests = [isCompared(condition.destinationEntity, of: place)]
+    var defaulted: [String] = []
     for property in properties {
       guard let name = column(of: property, in: table, of: new),
         let made = rows.columns.first(where: { $0.name == name }),
@@ -61,11 +69,14 @@ extension ConditionChecker {
       // A constant is the same everywhere.
       if case .constant? = present.first, present.count == 1 { continue }
       values.append(value)
+      defaulted += present.compactMap(\.columnBehindDefault).map {
+        "s.\(SQL.identifier(name: $0)) IS NULL"
+      }
     }
     return .groups(
       Groups(
         table: place.rows.sourceTable, from: place.rows.from,
-        test: tests.joined(separator: " AND "), by: values))
+        test: tests.joined(separator: " AND "), by: values, defaulted: any(of: defaulted)))
   }
 
   /// The column of an attribute or of a to-one relationship, own or inherited.
@@ -76,12 +87,15 @@ extension ConditionChecker {
     }.first
   }
 
-  /// The demand that objects break: where all of them get one default value, none can stay.
-  func refused(_ demand: Condition.Demand, _ question: Question) -> Condition.Demand {
-    guard case .unique(let properties) = demand, case .groups(let groups) = question,
-      groups.by.isEmpty
-    else { return demand }
-    return .defaultsDiffer(properties: properties)
+  /// The demand that objects break: where all of them get one default value, none can stay, and
+  /// where they agree by the default alone, none is a duplicate yet.
+  func refused(_ demand: Condition.Demand, _ question: Question) throws -> Condition.Demand {
+    guard case .unique(let properties) = demand, case .groups(let groups) = question else {
+      return demand
+    }
+    let isByDefault =
+      try groups.by.isEmpty || groups.ownDuplicates.map { try reader.number(sql: $0) == 0 } ?? false
+    return isByDefault ? .defaultsDiffer(properties: properties) : demand
   }
 
   /// The destination entity that declares a constraint; that of the objects for any other demand.

@@ -1,0 +1,1 @@
+INSERT INTO ZUSER (Z_PK, Z_ENT, Z_OPT, ZCODE) VALUES (1, 1, 1, NULL), (2, 1, 1, NULL), (3, 1, 1, 'a');
