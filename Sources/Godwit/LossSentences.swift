@@ -150,7 +150,8 @@ extension Loss {
     case .unmappedProperty:
       "dropped, which no mapping reads although the model has the property"
     case .unknownReference:
-      "without the entity number beside the key, which is that of no entity it may lead to"
+      "kept without the entity number beside the key: it is of no entity that the relationship "
+        + "leads to"
     case .dangling:
       "to objects that are not there: say --on-dangling keep to carry them over, or nullify to empty "
         + "them"

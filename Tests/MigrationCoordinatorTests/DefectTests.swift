@@ -77,7 +77,7 @@ import Testing
     var request = given.request()
     request.engine = engine
     let found = try await sentences(given, request)
-    #expect(found.contains { $0.hasPrefix("Thing.owner: 2 values (Z_PK 3, 7) without the entity") })
+    #expect(found.contains { $0.hasPrefix("Thing.owner: 2 references (Z_PK 3, 7) kept without") })
     request.lossConsent = .some(["Thing.owner"])
     let report = try await given.run(request)
     #expect(report.losses.map(\.cause) == [.unknownReference])
@@ -173,7 +173,9 @@ import Testing
     request.defectChoices.dangling = .fail
     request.output = given.folder.appending("Refused.sqlite")
     #expect(
-      try await sentences(given, request).contains { $0.hasPrefix("Thing.twin: 2 values (Z_PK 3") })
+      try await sentences(given, request).contains {
+        $0.hasPrefix("Thing.twin: 2 references (Z_PK 3")
+      })
     request.defectChoices.dangling = .nullify
     request.output = given.folder.appending("Nil.sqlite")
     report = try await given.run(request)

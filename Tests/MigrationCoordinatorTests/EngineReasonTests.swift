@@ -49,7 +49,7 @@ import Testing
         var second = try #require(given.mapping.mapping(toDestination: "Other"))
         second.name = "Second"
         given.mapping.entityMappings.append(second)
-      } == "\(name) and Second take objects of one entity, or make some of one")
+      } == "\(name) and Second take or make objects of the same entity")
   }
 
   @Test func `a mapping model by two paths is no second one`() throws {
