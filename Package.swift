@@ -183,7 +183,7 @@ let package = Package(
         "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
         "Planning",
         "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
-        "Verification", .logging, .metrics, .systemPackage, .tracing,
+        "Verification", .logging, .metrics, .subprocess, .systemPackage, .tracing,
       ]),
     .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
     .executableTarget(

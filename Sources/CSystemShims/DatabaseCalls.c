@@ -26,10 +26,15 @@ static ssize_t pread_for_database(int descriptor, void *bytes, size_t count, off
   return without_device_errors(pread(descriptor, bytes, count, offset));
 }
 
+// What cannot be opened for writing SQLite opens for reading, unless it is a folder (os_unix.c,
+// unixOpen); of a device that failed it would then say that it may not be written.
 static int open_for_database(const char *path, int flags, int mode) {
   int descriptor = open(path, flags, mode);
-  if (descriptor < 0) open_error = errno;
-  return descriptor;
+  if (descriptor >= 0) return descriptor;
+  open_error = errno;
+  int is_of_device = errno == EIO || errno == ENXIO || errno == ENODEV;
+  if (is_of_device && (flags & O_ACCMODE) == O_RDWR) errno = EISDIR;
+  return -1;
 }
 
 // SQLite looks at each part of a path before it opens the file.

@@ -29,6 +29,8 @@ public struct CheckReport: Sendable {
   public let findings: [StoreCheck.Finding]
   /// What lies in the folders besides.
   public let passedOver: [StoreSearch.PassedOver]
+  /// What became of the released versions of the model; nil where nobody looked.
+  public var releasedVersions: VersionLock.Report?
 
   /// Takes what a check found.
   public init(
@@ -133,6 +135,7 @@ extension StoreCheck.Finding {
 extension CheckReport: Encodable {
   private enum CodingKeys: CodingKey {
     case version, godwit, target, isMigrated, exitStatus, seconds, summary, stores, passedOver
+    case releasedVersions
   }
 
   private struct Passed: Encodable {
@@ -154,5 +157,6 @@ extension CheckReport: Encodable {
     try container.encode(
       passedOver.map { Passed(path: $0.path.string, reason: $0.reason.rawValue) },
       forKey: .passedOver)
+    try container.encodeIfPresent(releasedVersions, forKey: .releasedVersions)
   }
 }

@@ -218,7 +218,7 @@ extension StoreMigration.Preparation {
           + "-wal held is missing.")
     }
     guard preview.isNeeded else { return notes }
-    return notes
+    return notes + [StrayVersion(preview)?.sentence].compactMap(\.self)
       + MigrationReport.Step.steps(of: preview.stages).newOrderSentences { name in
         preview.survey.model.entity(name: name).map { preview.survey.count(of: $0.name) > 0 }
           ?? false

@@ -54,6 +54,11 @@ struct CheckCommand: AsyncParsableCommand {
       valueName: "file.html"))
   var report: FilePath?
 
+  @Flag(help: "End with 78 if a released version of the model was edited, deleted or passed over.")
+  var locked = false
+
+  @OptionGroup var guarding: VersionGuardOptions
+
   @Flag(help: "End with 1 if a migration is needed and possible.")
   var exitStatus = false
 
@@ -68,6 +73,7 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
+    let guarded = try await versionReport()
     var check = try StoreCheck(of: migration)
     check.migratesCopies = migrate
     check.comparesResults = !noCompare
@@ -77,15 +83,42 @@ struct CheckCommand: AsyncParsableCommand {
       search.entries.map(\.path) == stores,
       search.entries[0].failure == nil
     {
-      return try await tell(search.entries[0], by: check)
+      return try await tell(search.entries[0], by: check, versions: guarded)
     }
     let file = try junit.map { try JUnitReportFile($0, besides: search.entries.map(\.path)) }
     let page = try self.report.map { try CheckReportPage($0, besides: search.entries.map(\.path)) }
-    let report = CheckReport(try await findings(search.entries, by: check), by: check, in: search)
+    var report = CheckReport(try await findings(search.entries, by: check), by: check, in: search)
+    report.releasedVersions = guarded
     try show(report)
     try file?.write(report)
     try page?.write(report)
-    if report.exitStatus != 0 { throw ExitCode(report.exitStatus) }
+    try end(report.exitStatus, guarded)
+  }
+
+  /// Whether `--locked` asks for released versions that are as they were.
+  private var isGuarded: Bool { locked || guarding.since != nil || guarding.lock != nil }
+
+  /// What became of the released versions; without an option, where they were locked in a file.
+  private func versionReport() async throws -> VersionLock.Report? {
+    guard let bundle = VersionLock.bundle(of: model.target[0]) else {
+      if isGuarded { throw ValidationError("--locked guards the versions of a bundle: name one.") }
+      return nil
+    }
+    let source = guarding.source(of: bundle)
+    if !isGuarded, !source.isThere { return nil }
+    return try await VersionLock.report(on: bundle, source)
+  }
+
+  /// Ends with the status of the stores, or that of versions that are not as they were.
+  private func end(_ status: Int32, _ versions: VersionLock.Report?) throws {
+    let isBroken = isGuarded && versions?.problems.isEmpty == false
+    let last = isBroken ? max(status, ExitStatus.impossible.rawValue) : status
+    if last != 0 { throw ExitCode(last) }
+  }
+
+  private func show(_ versions: VersionLock.Report?) {
+    guard let versions, isGuarded || !versions.problems.isEmpty else { return }
+    for line in versions.lines { Terminal.standardOutput.line(text: line) }
   }
 
   private var migration: StoreMigration {
@@ -100,10 +133,13 @@ struct CheckCommand: AsyncParsableCommand {
 
   // MARK: One store
 
-  private func tell(_ entry: StoreSearch.Entry, by check: StoreCheck) async throws {
+  private func tell(
+    _ entry: StoreSearch.Entry, by check: StoreCheck, versions: VersionLock.Report?
+  ) async throws {
     let finding = judged(try await check.run(entry))
     show(finding)
-    if finding.exitStatus != 0 { throw ExitCode(finding.exitStatus) }
+    show(versions)
+    try end(finding.exitStatus, versions)
   }
 
   /// The finding with the exit status that was asked for.
@@ -151,5 +187,6 @@ struct CheckCommand: AsyncParsableCommand {
     if json { return out.line(json: try JSONOutput.text(value: report)) }
     let table = CheckTable(report, settlesDefects: loss.settlesDefects)
     for text in table.lines + report.passedOverLines + [report.verdict] { out.line(text: text) }
+    show(report.releasedVersions)
   }
 }

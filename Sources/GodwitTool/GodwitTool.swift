@@ -48,8 +48,8 @@ struct RootCommand: AsyncParsableCommand {
   private static let commands: [any ParsableCommand.Type] = [
     MigrateCommand.self, PlanCommand.self, StatusCommand.self, PauseCommand.self,
     ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
-    ExportCommand.self, DiffCommand.self, CheckCommand.self, MapCommand.self, ModelCommand.self,
-    VerifyCommand.self,
+    ExportCommand.self, DiffCommand.self, CheckCommand.self, VersionsCommand.self, MapCommand.self,
+    ModelCommand.self, VerifyCommand.self,
     GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
     DiscardCommand.self, ServeCommand.self,
   ]

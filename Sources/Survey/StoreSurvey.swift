@@ -42,6 +42,8 @@ package struct StoreSurvey: Sendable {
   package let numberContradictions: [StoreError.NumberContradiction]
   /// Features that forbid a migration, empty for most stores.
   package let unsupported: [UnsupportedFeature]
+  /// Whether the model is in no version of a bundle, and only in this store or in another one.
+  package var isModelInStoresAlone = false
   /// The tables that were outlined, by their root pages.
   private let outlines = Outlines()
 

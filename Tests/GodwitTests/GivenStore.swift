@@ -22,23 +22,29 @@ final class GivenStore {
   /// Each version is the text between `<model>` and `</model>`.
   init(_ versions: String..., objects: Int64 = 60) throws {
     folder = FileManager.default.temporaryDirectory.appending(path: "godwit-\(UUID().uuidString)")
-    for (number, entities) in zip(1..., versions) {
-      let version = model.appending(path: "\(number).xcdatamodel")
-      try FileManager.default.createDirectory(at: version, withIntermediateDirectories: true)
-      try """
-      <?xml version="1.0" encoding="UTF-8"?>
-      <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" \
-      userDefinedModelVersionIdentifier="\(number)">\(entities)</model>
-      """.write(
-        to: version.appending(path: "contents"), atomically: true, encoding: .utf8)
-    }
-    let current = ["_XCCurrentVersionName": "\(versions.count).xcdatamodel"]
-    try PropertyListSerialization.data(fromPropertyList: current, format: .xml, options: 0)
-      .write(to: model.appending(path: ".xccurrentversion"))
+    for (number, entities) in zip(1..., versions) { try write(entities, as: "\(number)") }
+    try makeCurrent("\(versions.count)")
     try makeStore(of: "1", objects: objects, at: store)
   }
 
   deinit { try? FileManager.default.removeItem(at: folder) }
+
+  /// Writes a version over one of that name, or as a new one.
+  func write(_ entities: String, as name: String) throws {
+    try FileManager.default.createDirectory(at: version(name), withIntermediateDirectories: true)
+    try """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0" \
+    userDefinedModelVersionIdentifier="\(name)">\(entities)</model>
+    """.write(
+      to: version(name).appending(path: "contents"), atomically: true, encoding: .utf8)
+  }
+
+  func makeCurrent(_ name: String) throws {
+    let current = ["_XCCurrentVersionName": "\(name).xcdatamodel"]
+    try PropertyListSerialization.data(fromPropertyList: current, format: .xml, options: 0)
+      .write(to: model.appending(path: ".xccurrentversion"))
+  }
 
   func makeStore(of version: String, objects: Int64, at file: URL, seed: UInt64 = 1) throws {
     var sample = SampleStore(of: model, objects: objects)

@@ -4,7 +4,8 @@ these pages name are those of the tool.
 
 Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
 in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
-such a folder; where `running`, `paused` or `migrated` follows, the store is just that. A block
+such a folder; where `running`, `paused` or `migrated` follows, the store is just that, and where
+`released` does, the model is locked and its folder a Git repository with the tag v2.1. A block
 ```sh continued goes on in the folder of the block before it on its page that calls godwit. A
 command ends with 0 unless a comment behind it says `ends with N`. The lines of a ```yaml block that
 call godwit, in a file for a server that runs tests, are run likewise. The files are made from
@@ -29,22 +30,23 @@ import time
 from typing import NamedTuple
 
 from apps import apps
+from planted_pages import PLANTED
 from run import Failure, Tool, parser
 from served import serve_once
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
 COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "set", "verify",
-            "inspect", "export", "diff", "map", "model", "generate", "list", "rollback", "finish",
-            "discard", "serve")
-# Commands whose options are those of a command within.
-WITHIN = {"model": "export"}
+            "inspect", "export", "diff", "map", "model", "versions", "generate", "list", "rollback",
+            "finish", "discard", "serve")
+# Commands whose options are those of commands within.
+WITHIN = {"model": ["export"], "versions": ["lock", "check"]}
 # Options of swift build, scripts/install and scripts/bench that the pages name.
 FOREIGN = {"--static-swift-stdlib", "--prefix", "--scale", "--rounds", "--only", "--list"}
 # Options that every program has.
 ALWAYS = {"--help"}
 # What may have become of the store before a command runs.
-SETTINGS = ("running", "paused", "migrated")
+SETTINGS = ("running", "paused", "migrated", "released")
 PATIENCE = 300
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
@@ -123,10 +125,11 @@ class Vocabulary:
     """The commands of the tool with their options."""
 
     def __init__(self, tool):
-        words = {c: [c, WITHIN[c]] if c in WITHIN else [c] for c in COMMANDS}
-        self.shown = {c: self._options(tool.run("help", *words[c]).stdout) for c in COMMANDS}
-        self.all = {c: self.shown[c] | self._options(tool.run(*words[c], "--help-hidden").stdout)
-                    for c in COMMANDS}
+        calls = {c: [[c, inner] for inner in WITHIN.get(c, [])] or [[c]] for c in COMMANDS}
+        self.shown = {c: self._options("".join(tool.run("help", *words).stdout
+                                               for words in calls[c])) for c in COMMANDS}
+        self.all = {c: self.shown[c] | self._options("".join(
+            tool.run(*words, "--help-hidden").stdout for words in calls[c])) for c in COMMANDS}
         listed = re.findall(r"^  ([a-z]+) {3,}", tool.run("help").stdout, re.M)
         if sorted(listed) != sorted(COMMANDS):
             raise Failure(f"the tool's commands are {listed}, and this script knows {COMMANDS}")
@@ -345,6 +348,12 @@ class Runner:
             self.tool.run("migrate", store, "--to", model)
             self.tool.run("migrate", os.path.join(folder, "Old.sqlite"), "--to", model,
                           "--output", os.path.join(folder, "New.sqlite"))
+        if setting == "released":
+            self.tool.run("versions", "lock", model)
+            for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "2.1"],
+                          ["tag", "v2.1"]):
+                subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-C",
+                                folder, *words], check=True, capture_output=True)
         if setting not in ("running", "paused"):
             yield
             return
@@ -397,47 +406,6 @@ def yaml_faults(text):
 
 
 # The judge of this judge
-
-PLANTED = {
-    "a command that there is not": ("```sh\ngodwit migrat A.sqlite\n```", "`godwit migrat` is no"),
-    "an option in a command": (
-        "```sh\ngodwit plan Shop.sqlite --to Shop.momd --into X\n```", "no option --into"),
-    "an option of another command": (
-        "```sh\ngodwit plan Shop.sqlite --to Shop.momd --output X\n```", "no option --output"),
-    "an option in a text": ("Give `--workerz 4`.", "has an option --workerz"),
-    "an option of another command in a text": ("`verify --workers 4`", "no option --workers"),
-    "a command in a text": ("`godwit repair STORE`", "`godwit repair` is no command"),
-    "a control of what does not run": (
-        "```sh alternatives\ngodwit pause Shop.sqlite --wait 0\n```", "ends with 66, not"),
-    "a result that nobody made": (
-        "```sh alternatives running\ngodwit verify Old.sqlite New.sqlite\n```",
-        "ends with 66, not"),
-    "a store that is not there": ("```sh\ngodwit inspect Gone.sqlite\n```", "ends with 66, not"),
-    "a command that builds on one that did not run": (
-        "```sh\ngodwit inspect New.sqlite --json\n```", "ends with 66, not with 0"),
-    "an exit status": ("```sh\ngodwit inspect Shop.sqlite  # ends with 78\n```", "ends with 0, no"),
-    "a server that does not begin": (
-        "```sh\ngodwit serve --port 0 --bind nowhere.example\n```", "ends with 64, not with 0"),
-    "a script": ("```sh\nscripts/tests\n```", "scripts/tests is no script"),
-    "a script in a text": ("`scripts/benches` measures", "scripts/benches is not there"),
-    "YAML that is none": (
-        "```yaml\nstores:\n  script:\n    - godwit help\n   - more\n```", "YAML"
-        if importlib.util.find_spec("yaml") else "odd number"),
-    "a command in YAML": (
-        "```yaml\nstores:\n  script:\n    - godwit check Shop.sqlite --too Shop.momd\n```",
-        "no option --too"),
-    "a command in YAML that fails": (
-        "```yaml\nstores:\n  run: godwit check Gone --to Shop.momd\n```", "ends with 66, not"),
-    "YAML without a command": ("```yaml\nstores:\n  run: true\n```", "no line calls godwit"),
-    "a store that a block before has made": (
-        "```sh\ngodwit migrate Shop.sqlite --to Shop.momd\n```\n```sh continued\n"
-        "godwit migrate Shop.sqlite --to Shop.momd --output New.sqlite\n"
-        "godwit inspect New.sqlite\n```", "`godwit inspect New.sqlite` ends with 66, not with 0"),
-    "a line of alternatives": (
-        "```sh alternatives\ngodwit migrate Shop.sqlite --to Shop.momd\n"
-        "godwit verify Shop.sqlite.before-* Shop.sqlite\n```", "ends with 66, not with 0"),
-}
-
 
 def check_self(runner, vocabulary, pages):
     """Plants errors in a page, and complains of each that is not seen."""

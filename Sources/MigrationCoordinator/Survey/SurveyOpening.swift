@@ -45,10 +45,11 @@ extension StoreSurvey {
     let metadata = try reader.metadata()
     try request.sourceCheck.require(
       request.store, reader: reader, bytes: access.fingerprint.bytes)
-    let model = try target.sourceModel(
+    let found = try target.sourceModel(
       hashes: metadata.versionHashes, reader: reader, others: request.models)
     try self.init(
-      store: request.store, access: access, reader: reader, metadata: metadata, model: model)
+      store: request.store, access: access, reader: reader, metadata: metadata, model: found.model)
+    isModelInStoresAlone = found.isInStoresAlone
     guard numberContradictions.isEmpty || request.sourceCheck == .off else {
       throw StoreError(problem: .numbersContradict(numberContradictions), store: request.store)
     }

@@ -93,16 +93,18 @@ package struct TargetModel: Sendable {
   }
 
   /// The model with the hashes of a store: among the versions of the target's bundles, in other
-  /// places, or in the store itself.
+  /// places, or in the store itself; and whether only stores have it.
   ///
   /// - Throws: `MigrationError.sourceModelMissing`.
   package func sourceModel(
     hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
-  ) throws -> ManagedObjectModel {
-    if hashes == self.hashes { return model }
+  ) throws -> (model: ManagedObjectModel, isInStoresAlone: Bool) {
+    if hashes == self.hashes { return (model, false) }
     var search = OwnModel(hashes, library: library)
-    if let found = try search.find(among: bundles.flatMap(\.self)) { return found }
-    if let found = try search.find(in: others, besides: bundles, reader: reader) { return found }
+    if let found = try search.find(among: bundles.flatMap(\.self)) { return (found, false) }
+    if let found = try search.find(in: others, besides: bundles, reader: reader) {
+      return (found, search.versionName == nil)
+    }
     throw MigrationError.sourceModelMissing(
       store: reader.connection.store, searched: paths + others, unreadable: search.unreadable)
   }

@@ -1,0 +1,85 @@
+import ModelFiles
+import Subprocess
+import SystemCalls
+public import SystemPackage
+
+extension VersionLock {
+  /// Reads the versions of a bundle as they were in a revision of its Git repository.
+  ///
+  /// - Parameters:
+  ///   - bundle: the bundle in the working tree, where it may have been edited.
+  ///   - revision: whatever `git` takes for a commit, such as a tag.
+  /// - Throws: `MigrationFailure`, if there is no `git`, no such revision or no such bundle in it.
+  public init(of bundle: FilePath, since revision: String) async throws {
+    let path = ModelBundle.enclosing(bundle)
+    guard let name = path.lastComponent else { throw GitRevision.missing(path, in: revision) }
+    let folder = try MigrationFailure.catching { try TemporaryFolder() }
+    defer { withExtendedLifetime(folder) {} }
+    let copy = folder.path.appending(name)
+    do {
+      try await GitRevision(folder: Files.parent(of: path), revision: revision)
+        .write(name, to: copy)
+    } catch {
+      throw MigrationFailure(error)
+    }
+    try self.init(of: copy)
+  }
+}
+
+/// A commit, of which files are read.
+struct GitRevision {
+  /// A folder in the working tree.
+  let folder: FilePath
+  let revision: String
+
+  /// The most bytes of a file or a list of files.
+  private static let limit = 64 << 20
+
+  /// Writes a file or a folder, which has the path from the folder, to a new place.
+  func write(_ name: FilePath.Component, to place: FilePath) async throws {
+    // A revision that looks like an option would be one.
+    guard !revision.hasPrefix("-") else { throw Self.missing(folder.appending(name), in: revision) }
+    let list = try await git("ls-tree", "-r", "-z", "--name-only", revision, "--", name.string)
+    let files = list.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+    guard !files.isEmpty else { throw Self.missing(folder.appending(name), in: revision) }
+    for file in files {
+      let inner = FilePath(String(file.dropFirst(name.string.count)))
+      let target = FilePath("\(place)\(inner)").lexicallyNormalized()
+      guard target.starts(with: place) else { continue }
+      let content = try await git("cat-file", "blob", "\(revision):./\(file)")
+      for parent in Self.parents(of: target, within: place) {
+        _ = try Files.createDirectory(parent)
+      }
+      try Files.writeFileAtomically(content, to: target)
+    }
+  }
+
+  /// The folders around a file from the outermost on, below the folder around a place.
+  private static func parents(of file: FilePath, within place: FilePath) -> [FilePath] {
+    var parents: [FilePath] = []
+    var folder = file.removingLastComponent()
+    while folder.starts(with: place) {
+      parents.append(folder)
+      folder = folder.removingLastComponent()
+    }
+    return parents.reversed()
+  }
+
+  private func git(_ words: String...) async throws -> [UInt8] {
+    do {
+      let done = try await Subprocess.run(
+        .name("git"), arguments: Arguments(["-C", folder.string] + words),
+        input: .none, output: .bytes(limit: Self.limit), error: .string(limit: 1 << 16))
+      if case .exited(0) = done.terminationStatus { return done.standardOutput }
+      let why = done.standardError.split(whereSeparator: \.isNewline).first ?? "it failed"
+      throw MigrationFailure(.notFound, "git finds nothing of \(revision) in \(folder): \(why).")
+    } catch let error as SubprocessError {
+      throw MigrationFailure(
+        .notFound, "git cannot be run (\(error)): install it, or lock the versions in a file.")
+    }
+  }
+
+  static func missing(_ path: FilePath, in revision: String) -> MigrationFailure {
+    MigrationFailure(.notFound, "\(path) is not in \(revision): name a revision that has it.")
+  }
+}

@@ -1,0 +1,35 @@
+import Mapping
+import MigrationCoordinator
+import Survey
+import SystemPackage
+
+/// A version that a store has and no version of the target's bundle: one that was edited after its
+/// release, as a rule, or deleted.
+struct StrayVersion {
+  private let bundle: FilePath
+  private let nearest: LockedVersion?
+  private let edits: [LockedVersion.Edit]
+
+  /// nil where a version of the bundle, or of another place, has the hashes of the store.
+  init?(_ preview: MigrationPreview) {
+    let survey = preview.survey
+    guard survey.isModelInStoresAlone, let target = preview.prepared.request.target.first,
+      let bundle = VersionLock.bundle(of: target)
+    else { return nil }
+    self.bundle = bundle
+    let own = LockedVersion(name: "", model: survey.model)
+    nearest = (try? VersionLock(of: bundle))?.nearest(to: own)
+    edits = nearest.map { own.edits(to: $0) } ?? []
+  }
+
+  /// What it means, and what to do.
+  var sentence: String {
+    let likely = nearest.map {
+      " The nearest is \($0.name)\(edits.isEmpty ? "" : ", in which \(ListText(edits.map(\.words)))")."
+    }
+    return
+      "No version of \(bundle) is the store's, so Core Data would find no model for it; here its "
+      + "own copy stands in.\(likely ?? "") `godwit model export` writes the store's model as a "
+      + "version to put back."
+  }
+}

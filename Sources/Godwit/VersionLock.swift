@@ -1,0 +1,199 @@
+import Foundation
+import Mapping
+import ModelFiles
+import ObjectModel
+import StoreFormat
+import SystemCalls
+public import SystemPackage
+
+/// The versions of a model as they were released, by which later edits of them are found.
+///
+/// A store knows its version by hashes alone: one that was made with a released version finds no
+/// model any more once that version is edited.
+///
+/// ```swift
+/// let lock = try VersionLock(contentsOf: VersionLock.file(of: "Shop.xcdatamodeld"))
+/// for problem in lock.problems(in: try VersionLock(of: "Shop.xcdatamodeld")) { print(problem) }
+/// ```
+public struct VersionLock: Hashable, Sendable {
+  /// Something that stores of released versions, or of the newest one, would not survive.
+  public struct Problem: Hashable, Sendable, Encodable, CustomStringConvertible {
+    /// What is wrong.
+    public enum Kind: String, Hashable, Sendable, Encodable, CaseIterable {
+      /// A released version was edited.
+      case edited
+      /// A released version is gone.
+      case deleted
+      /// There is a new version, and it is not current.
+      case notCurrent
+      /// An older version is current than before.
+      case turnedBack
+      /// A new version hashes like another one, so that Core Data skips its migration.
+      case alike
+      /// Several versions are new at once.
+      case severalNew
+    }
+
+    /// What is wrong.
+    public var kind: Kind
+    /// The version that it is about; of several new ones the first.
+    public var version: String
+    /// The version that is current, or like which the other one hashes; of several the rest.
+    public var others: [String]
+    /// What was edited, in words.
+    public var edits: [String]
+    /// What is wrong and what to do, as a sentence.
+    public var sentence: String
+
+    /// The sentence.
+    public var description: String { sentence }
+
+    init(_ kind: Kind, _ version: String, others: [String] = [], edits: [String] = []) {
+      (self.kind, self.version, self.others, self.edits) = (kind, version, others, edits)
+      sentence = Self.sentence(kind, version, others: others, edits: edits)
+    }
+  }
+
+  /// The largest lock that is read, in bytes; 90 versions of 60 entities have 2 MB.
+  private static let limit = 64 << 20
+  private static let format = "godwit versions"
+
+  /// The name of the current version; nil where the bundle names none.
+  public private(set) var current: String?
+  private var versions: [LockedVersion]
+
+  /// The names of the versions, in their order.
+  public var names: [String] { versions.map(\.name) }
+
+  /// Reads all versions of a bundle, `.xcdatamodeld` or `.momd`, or a single version.
+  ///
+  /// - Throws: `MigrationFailure`, if one of them cannot be read.
+  public init(of bundle: FilePath) throws {
+    (versions, current) = try MigrationFailure.catching {
+      let bundle = try ModelBundle(bundle)
+      return (
+        try bundle.versions.map { LockedVersion(name: $0.name, model: try $0.model()) },
+        try? bundle.current().name
+      )
+    }
+  }
+
+  /// Reads a file that ``write(to:)`` has written.
+  ///
+  /// - Throws: `MigrationFailure`, if it is not there or no such file.
+  public init(contentsOf file: FilePath) throws {
+    self = try MigrationFailure.catching {
+      guard try Files.fileStatusIfPresent(file) != nil else {
+        throw MigrationFailure(
+          .notFound, "\(file) is not there: `godwit versions lock` writes it.")
+      }
+      let bytes = try Files.readFile(file, limit: Self.limit)
+      guard let lock = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else {
+        throw MigrationFailure(
+          .damaged, "\(file) is no lock of versions: `godwit versions lock` writes one.")
+      }
+      return lock
+    }
+  }
+
+  /// Where the lock of a bundle lies: `Shop.versions.json` beside `Shop.xcdatamodeld`.
+  public static func file(of bundle: FilePath) -> FilePath {
+    let path = ModelBundle.enclosing(bundle)
+    let name = "\(path.stem ?? path.lastComponent?.string ?? "model").versions.json"
+    return FilePath.Component(name).map { path.removingLastComponent().appending($0) }
+      ?? FilePath(name)
+  }
+
+  /// The bundle of several versions that a model to migrate to is, or is in; nil for any other.
+  public static func bundle(of model: FilePath) -> FilePath? {
+    guard !HeldStore.isStore(model), let found = try? ModelBundle(model) else { return nil }
+    let bundle = ModelBundle.enclosing(found.path)
+    return ["xcdatamodeld", "momd"].contains(bundle.extension) ? bundle : nil
+  }
+
+  /// Writes the lock, over an earlier one.
+  ///
+  /// - Throws: `MigrationFailure`, if something else is there, or it cannot be written.
+  public func write(to file: FilePath) throws {
+    try MigrationFailure.catching {
+      try CompanionName.requireFree(file)
+      if let status = try Files.fileStatusIfPresent(file), status.size > 0 {
+        _ = try VersionLock(contentsOf: file)
+      }
+      try JSONOutput.write(self, to: file)
+    }
+  }
+
+  /// What is wrong with the versions of today, the gravest first.
+  public func problems(in now: VersionLock) -> [Problem] {
+    let today = Dictionary(now.versions.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+    let problems = versions.compactMap { version -> Problem? in
+      guard let found = today[version.name] else { return Problem(.deleted, version.name) }
+      if version.hashes(like: found) { return nil }
+      return Problem(
+        .edited, version.name, edits: version.edits(to: found).map(\.words))
+    }
+    let locked = Set(names)
+    let new = now.versions.filter { !locked.contains($0.name) }
+    let alike = new.enumerated().compactMap { index, version -> Problem? in
+      let other = (versions + new.prefix(index)).first { $0.hashes(like: version) }
+      return other.map { Problem(.alike, version.name, others: [$0.name]) }
+    }
+    let several =
+      new.count < 2
+      ? [] : [Problem(.severalNew, new[0].name, others: new.dropFirst().map(\.name))]
+    return problems + alike + several + now.currentProblem(after: current, new: new.map(\.name))
+  }
+
+  /// What is wrong with the current version.
+  private func currentProblem(after before: String?, new: [String]) -> [Problem] {
+    guard let current else { return [] }
+    if let newest = new.last, !new.contains(current) {
+      return [Problem(.notCurrent, newest, others: [current])]
+    }
+    guard let before, before != current, let old = names.firstIndex(of: before),
+      let place = names.firstIndex(of: current), place < old
+    else { return [] }
+    return [Problem(.turnedBack, current, others: [before])]
+  }
+
+  /// The version that shares most entities with another one; nil where none shares any.
+  func nearest(to version: LockedVersion) -> LockedVersion? {
+    func common(_ other: LockedVersion) -> Int {
+      other.entities.count { name, entity in
+        entity.hash.map { $0 == version.entities[name]?.hash } ?? false
+      }
+    }
+    func named(_ other: LockedVersion) -> Int {
+      other.entities.keys.count { version.entities[$0] != nil }
+    }
+    let found = versions.max { (common($0), named($0)) < (common($1), named($1)) }
+    return found.flatMap { named($0) > 0 ? $0 : nil }
+  }
+}
+
+extension VersionLock: Codable {
+  private enum CodingKeys: CodingKey { case format, version, current, versions }
+
+  /// Reads the form of `docs/schemas/versions.schema.json`.
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    guard try values.decode(String.self, forKey: .format) == Self.format,
+      try values.decode(Int.self, forKey: .version) == 1
+    else {
+      throw DecodingError.dataCorruptedError(
+        forKey: .format, in: values, debugDescription: "another format")
+    }
+    current = try values.decodeIfPresent(String.self, forKey: .current)
+    versions = try values.decode([LockedVersion].self, forKey: .versions)
+  }
+
+  /// Writes the form of `docs/schemas/versions.schema.json`.
+  public func encode(to encoder: any Encoder) throws {
+    var values = encoder.container(keyedBy: CodingKeys.self)
+    try values.encode(Self.format, forKey: .format)
+    try values.encode(1, forKey: .version)
+    try values.encodeIfPresent(current, forKey: .current)
+    try values.encode(versions, forKey: .versions)
+  }
+}

@@ -1,0 +1,122 @@
+import ArgumentParser
+import Godwit
+import SystemPackage
+
+struct VersionsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "versions",
+    abstract: "Guards the released versions of a model against edits.",
+    examples: [
+      "godwit versions lock Shop.xcdatamodeld",
+      "godwit versions check Shop.xcdatamodeld",
+    ],
+    statuses: [:],
+    page: "docs/versions.md",
+    subcommands: [VersionsLockCommand.self, VersionsCheckCommand.self])
+
+  func run() throws { throw MissingSubcommand(of: Self.self) }
+}
+
+struct VersionsLockCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "lock",
+    abstract: "Writes the hashes of all versions to a file that belongs into the repository.",
+    discussion: """
+      Lock the versions with each release. A version that was edited or deleted since it was locked \
+      stays as it was, and is refused; --accept takes it as it is now.
+      """,
+    examples: [
+      "godwit versions lock Shop.xcdatamodeld",
+      "godwit versions lock Shop.xcdatamodeld --accept 'Shop 2'",
+    ],
+    statuses: [
+      73: "something else has the name of the file",
+      78: "a locked version was edited or is gone",
+    ],
+    page: "docs/versions.md")
+
+  @Argument(help: "The model: an .xcdatamodeld or a .momd.")
+  var model: FilePath
+
+  @Option(
+    help: ArgumentHelp(
+      "A version that was edited or deleted and never reached a user. May be repeated.",
+      valueName: "version"))
+  var accept: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The file, if not Shop.versions.json beside Shop.xcdatamodeld.", valueName: "path"))
+  var output: FilePath?
+
+  func run() throws {
+    let file = output ?? VersionLock.file(of: model)
+    let report = try VersionLock.lock(model, in: file, accepting: accept)
+    for note in report.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
+    Terminal.standardOutput.line(text: report.sentence)
+  }
+}
+
+struct VersionsCheckCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Tells whether released versions of a model were edited, deleted or passed over.",
+    discussion: """
+      Compares the model with the file that `godwit versions lock` wrote, or with a revision of its \
+      Git repository.
+      """,
+    examples: [
+      "godwit versions check Shop.xcdatamodeld",
+      "godwit versions check Shop.xcdatamodeld --since v2.1",
+    ],
+    statuses: [
+      0: "all released versions are as they were",
+      66: "there is no such model, file or revision",
+      78: "a version was edited, deleted or passed over",
+    ],
+    page: "docs/versions.md")
+
+  @Argument(help: "The model: an .xcdatamodeld or a .momd.")
+  var model: FilePath
+
+  @OptionGroup var guarding: VersionGuardOptions
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  func run() async throws {
+    let report = try await VersionLock.report(on: model, guarding.source(of: model))
+    if json {
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: report))
+    } else {
+      for line in report.lines { Terminal.standardOutput.line(text: line) }
+    }
+    if !report.problems.isEmpty { throw ExitCode(ExitStatus.impossible.rawValue) }
+  }
+}
+
+/// With what the versions of a model are compared.
+struct VersionGuardOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Compare versions with this revision of the model's Git repository, not with a file.",
+      valueName: "revision"))
+  var since: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The file of released versions, if not Shop.versions.json beside Shop.xcdatamodeld.",
+      valueName: "path"))
+  var lock: FilePath?
+
+  func validate() throws {
+    if since != nil, lock != nil {
+      throw ValidationError("--since and --lock are two things to compare with: name one.")
+    }
+  }
+
+  /// What is compared with.
+  func source(of model: FilePath) -> VersionLock.Source {
+    since.map { .revision($0) } ?? .file(lock ?? VersionLock.file(of: model))
+  }
+}
