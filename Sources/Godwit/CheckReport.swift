@@ -34,12 +34,12 @@ public struct CheckReport: Sendable {
 
   /// Takes what a check found.
   public init(
-    _ findings: [StoreCheck.Finding], by check: StoreCheck, in search: StoreSearch
+    _ findings: [StoreCheck.Finding], by check: StoreCheck, in search: StoreSearch? = nil
   ) {
     self.findings = findings
     target = check.migration.target
     migratesCopies = check.migratesCopies
-    passedOver = search.passedOver
+    passedOver = search?.passedOver ?? []
   }
 
   /// The highest exit status of all stores.

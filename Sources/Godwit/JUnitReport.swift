@@ -129,7 +129,8 @@ extension StoreCheck.Finding {
     if let trial {
       lines.append(
         "\(CountText(trial.rows, "row")) migrated"
-          + (trial.isCompared ? ", and compared with the store" : ""))
+          + (trial.isCompared ? ", and compared with the store" : "")
+          + (trial.isTakenBack ? ", and taken back" : ""))
     }
     return lines + notes(settlesDefects: false)
   }

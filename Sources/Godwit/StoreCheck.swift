@@ -20,6 +20,9 @@ public struct StoreCheck: Sendable {
   public var migratesCopies = false
   /// Whether each result is compared with its store, as ``StoreVerification`` does.
   public var comparesResults = true
+  /// Stores that were made for the check, of which copies are also migrated in their place and
+  /// taken back; nil where there are none.
+  public var made: MadeStores?
   private let target: MigrationTarget
 
   /// Reads the model to migrate to, once for all stores, and its versions as they are needed.
@@ -136,6 +139,9 @@ public struct StoreCheck: Sendable {
       }
       finding.trial?.isCompared = true
     }
+    guard made?.name(of: migration.store) != nil else { return }
+    try await takeBack(migration, in: folder)
+    finding.trial?.isTakenBack = true
   }
 }
 

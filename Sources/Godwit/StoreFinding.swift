@@ -9,6 +9,8 @@ extension StoreCheck {
       public var rows: Int64
       /// Whether the result was compared with the store, beyond being read as a whole.
       public var isCompared = false
+      /// Whether a copy was migrated in its place and taken back, byte for byte.
+      public var isTakenBack = false
     }
 
     /// The path of the store, or of the place where there should be one.

@@ -15,6 +15,7 @@ struct CheckCommand: AsyncParsableCommand {
       "godwit check Shop.sqlite --to Shop.xcdatamodeld",
       "godwit check Fixtures --to Shop.xcdatamodeld --migrate --junit check.xml",
       "godwit check Fixtures --to Shop.xcdatamodeld --exit-status",
+      "godwit check --every-version --to Shop.xcdatamodeld",
     ],
     statuses: [
       0: "no store needs a migration, or each that does can be migrated",
@@ -33,7 +34,7 @@ struct CheckCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "The SQLite stores to check, and folders, in which all stores are.",
       valueName: "store-or-folder"))
-  var stores: [FilePath]
+  var stores: [FilePath] = []
 
   @OptionGroup var model: ModelOptions
   @OptionGroup var route: RouteOptions
@@ -59,6 +60,16 @@ struct CheckCommand: AsyncParsableCommand {
 
   @OptionGroup var guarding: VersionGuardOptions
 
+  @Flag(
+    help: "Make a store of each version of the model as well, migrate it and take it back.")
+  var everyVersion = false
+
+  @Option(help: "How many objects each store of --every-version has.")
+  var rows: Int64 = 500
+
+  @Option(help: "What determines the values in the stores of --every-version.")
+  var seed: UInt64 = 1
+
   @Flag(help: "End with 1 if a migration is needed and possible.")
   var exitStatus = false
 
@@ -66,28 +77,36 @@ struct CheckCommand: AsyncParsableCommand {
   var json = false
 
   func validate() throws {
-    if stores.isEmpty { throw ValidationError("Name at least one store.") }
-    if noCompare && !migrate {
+    if stores.isEmpty && !everyVersion {
+      throw ValidationError("Name at least one store, or --every-version to have stores made.")
+    }
+    if noCompare && !migratesCopies {
       throw ValidationError("--no-compare leaves out what only --migrate does.")
     }
   }
 
+  private var migratesCopies: Bool { migrate || everyVersion }
+
   func run() async throws {
     let guarded = try await versionReport()
     var check = try StoreCheck(of: migration)
-    check.migratesCopies = migrate
+    check.migratesCopies = migratesCopies
     check.comparesResults = !noCompare
+    let made =
+      everyVersion ? try MadeStores(of: model.target[0], objects: rows, seed: seed) : nil
+    check.made = made
     let search = StoreSearch(stores)
+    let entries = search.entries + (made?.entries ?? [])
     // A folder may have one store too.
-    if !migrate, !json, junit == nil, report == nil, stores.count == 1,
-      search.entries.map(\.path) == stores,
-      search.entries[0].failure == nil
+    if !migratesCopies, !json, junit == nil, report == nil, stores.count == 1,
+      entries.map(\.path) == stores, entries[0].failure == nil
     {
-      return try await tell(search.entries[0], by: check, versions: guarded)
+      return try await tell(entries[0], by: check, versions: guarded)
     }
-    let file = try junit.map { try JUnitReportFile($0, besides: search.entries.map(\.path)) }
-    let page = try self.report.map { try CheckReportPage($0, besides: search.entries.map(\.path)) }
-    var report = CheckReport(try await findings(search.entries, by: check), by: check, in: search)
+    let file = try junit.map { try JUnitReportFile($0, besides: entries.map(\.path)) }
+    let page = try self.report.map { try CheckReportPage($0, besides: entries.map(\.path)) }
+    let found = try await findings(entries, by: check)
+    var report = CheckReport(made?.named(found) ?? found, by: check, in: search)
     report.releasedVersions = guarded
     try show(report)
     try file?.write(report)
@@ -122,8 +141,9 @@ struct CheckCommand: AsyncParsableCommand {
   }
 
   private var migration: StoreMigration {
-    var migration = StoreMigration(store: stores[0], model: model, route: route, loss: loss)
-    if !migrate {
+    var migration = StoreMigration(
+      store: stores.first ?? "", model: model, route: route, loss: loss)
+    if !migratesCopies {
       migration.workers = 1
       migration.memory = 64 << 20
     }
@@ -177,7 +197,8 @@ struct CheckCommand: AsyncParsableCommand {
     defer { bar.clear() }
     return try await ToolProcess.cancellable {
       await check.run(entries) { share, store, done in
-        bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(store)")
+        let name = check.made?.name(of: store) ?? "\(store)"
+        bar.show(fraction: share, "\(done) of \(entries.count) stores done: \(name)")
       }
     }.map(judged)
   }

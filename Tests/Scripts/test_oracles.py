@@ -74,6 +74,14 @@ class Scheduling(unittest.TestCase):
         self.run_all(*checks, lanes=1)
         self.assertEqual([c.status for c in checks], [0, 0])
 
+    def test_lanes_with_nothing_else_to_do_take_those_that_wait_each_once(self):
+        note = f"f = open({str(self.folder / 'ran')!r}, 'a'); f.write('{{0}} ')"
+        names = sorted(oracles.WAITING)[:5]
+        checks = [self.check(name, note.format(name)) for name in names]
+        self.run_all(*checks, lanes=2)
+        self.assertEqual([c.status for c in checks], [0] * 5)
+        self.assertEqual(sorted((self.folder / "ran").read_text().split()), names)
+
     def test_the_share_of_a_processor_counts_children(self):
         busy = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
         check = self.check("parent", "import subprocess, sys; "
