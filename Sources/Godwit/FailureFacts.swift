@@ -203,7 +203,7 @@ extension MigrationFailure.Reason.Cause {
       case .noMissingValues: .valuesMissing
       case .noMissingReferences: .referencesMissing
       case .valuesFit(_, let type): .valuesDoNotFit(type: type)
-      case .unique(let properties), .defaultsDiffer(let properties):
+      case .unique(let properties), .defaultsDiffer(let properties, _):
         .notUnique(properties: properties)
       case .singleObject: .toManyBecameToOne
       case .singleOwner(let relationship): .ownerShared(relationship: relationship)

@@ -20,7 +20,8 @@ extension MigrationFailure {
       sentences.append("The way over other versions \(what)")
     }
     sentences += refusal.losses.map { loss in
-      refused.contains(loss) ? loss.sentence : "\(loss.sentence) (This is allowed.)"
+      guard refused.contains(loss) else { return "\(loss.sentence) (This is allowed.)" }
+      return loss.cause == .dangling ? loss.refusalSentence : loss.sentence
     }
     if !refusal.mappings.isEmpty {
       sentences.append(
@@ -28,7 +29,12 @@ extension MigrationFailure {
     }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "--allow-loss \($0)" }.joined(separator: " ")
-    let whole = refusal.isForbidden ? "leave out --fail-on-loss" : "say --allow-loss"
+    let isImplied = refusal.refused.allSatisfy { $0.cause.isByModel || $0.cause.isByChoice }
+    let whole =
+      refusal.isForbidden
+      ? isImplied
+        ? "leave out --fail-on-loss" : "say --allow-loss, which counts before --fail-on-loss"
+      : "say --allow-loss"
     sentences.append(
       "To migrate all the same, \(whole), or name what may go: "
         + "\(some)\(names.count > 5 ? " …" : "").")
@@ -75,7 +81,10 @@ extension MigrationFailure {
 extension Loss {
   /// The loss, its cause and how it is allowed, as a sentence.
   var refusalSentence: String {
-    if cause == .dangling { return sentence }
+    if cause == .dangling {
+      return "\(sentence.dropLast()): say --on-dangling keep to carry them over, or nullify to "
+        + "empty them."
+    }
     let other = cause == .conversion ? "--on-value convert or " : ""
     return "\(sentence.dropLast()); to migrate all the same, say \(other)--allow-loss \(name)."
   }
@@ -127,7 +136,7 @@ extension Loss {
     case .policy: "to objects that a policy leaves out"
     case .unmappedEntity: "to objects that no mapping takes although the model has the entity"
     case .elsewhere: "to objects that become ones which the relationship cannot hold"
-    case .collision: "since the relationship is to-one and holds another object"
+    case .collision: "since one end of the relationship is to-one and holds another object"
     case .duplicate: "to objects that were removed as duplicates"
     default: "with the objects that they lead to\(more)"
     }
@@ -153,8 +162,7 @@ extension Loss {
       "kept without the entity number beside the key: it is of no entity that the relationship "
         + "leads to"
     case .dangling:
-      "to objects that are not there: say --on-dangling keep to carry them over, or nullify to empty "
-        + "them"
+      "to objects that are not there"
     case .severalObjects: "given up, which came after the first one of an object"
     case .conversion: "changed, since the new type cannot hold \(count == 1 ? "it" : "them")"
     default: "dropped\(more)"

@@ -23,21 +23,31 @@ public struct MadeStores: Sendable {
   public let versions: [String]
   private let folder: TemporaryFolder
 
+  /// The most objects in each store.
+  public static let mostObjects: Int64 = 1_000_000
+
   /// Makes the stores.
   ///
   /// - Parameters:
-  ///   - model: a bundle of versions, or a single version.
-  ///   - objects: how many there are in each store, in equal shares over the entities.
+  ///   - model: a bundle of versions, or one of them.
+  ///   - objects: how many there are in each store, in equal shares over the entities; at most
+  ///     ``mostObjects``.
   ///   - seed: determines all values.
-  /// - Throws: `MigrationFailure`, if there is no model; what is wrong with one version is in its
-  ///   entry.
+  /// - Throws: `MigrationFailure`, if there is no model or too many objects are asked for; what is
+  ///   wrong with one version is in its entry. `CancellationError`, if the task was cancelled.
   public init(of model: FilePath, objects: Int64, seed: UInt64) throws {
+    guard (0...Self.mostObjects).contains(objects) else {
+      throw MigrationFailure(
+        .usage,
+        "\(GroupedText(objects)) objects cannot be made for each version: ask for 0 to "
+          + "\(GroupedText(Self.mostObjects)).")
+    }
     let (bundle, folder) = try MigrationFailure.catching {
-      (try ModelBundle(model), try TemporaryFolder())
+      (try ModelBundle(ModelBundle.enclosing(model)), try TemporaryFolder())
     }
     self.folder = folder
     versions = bundle.versions.map(\.name)
-    entries = bundle.versions.enumerated().map { index, version in
+    entries = try bundle.versions.enumerated().map { index, version in
       // A name may have any characters, and a folder of its own keeps external files apart.
       let place = folder.path.appending("\(index + 1)")
       let path = place.appending("Store.sqlite")
@@ -45,8 +55,10 @@ public struct MadeStores: Sendable {
         _ = try Files.createDirectory(place)
         var sample = SampleStore(of: version.path, objects: objects)
         sample.seed = seed
-        try sample.write(to: path)
+        try sample.write(to: path) { _, _ in try Task.checkCancellation() }
         return .init(path: path, failure: nil)
+      } catch let error as CancellationError {
+        throw error
       } catch {
         return .init(path: path, failure: MigrationFailure(error))
       }

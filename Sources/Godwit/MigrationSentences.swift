@@ -423,7 +423,14 @@ extension Refusal {
       Explanation(
         "\(some) break its uniqueness constraint (\(properties.joined(separator: ", ")))",
         advice: "remove the duplicates first, or say --on-duplicate keep-first, keep-last or merge")
-    case .defaultsDiffer(let properties):
+    case .defaultsDiffer(let properties, let source?):
+      Explanation(
+        "\(objects) would get the same default value of \(properties.joined(separator: ", ")) in the "
+          + "place of nil, and it has to be unique",
+        advice: "give each a value of its own and leave the others theirs: say --set \(entity)."
+          + "\(properties[0])='TERNARY($source.\(source) == nil, EXPRESSION, $source.\(source))', with "
+          + "uuid() for a UUID and CAST(uuid(), \"NSString\") for a text")
+    case .defaultsDiffer(let properties, nil):
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
           + "it has to be unique",

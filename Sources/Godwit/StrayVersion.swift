@@ -19,7 +19,11 @@ struct StrayVersion {
     self.bundle = bundle
     let own = LockedVersion(name: "", model: survey.model)
     nearest = (try? VersionLock(of: bundle))?.nearest(to: own)
-    edits = nearest.map { own.edits(to: $0) } ?? []
+    let isPart = preview.prepared.request.configuration != nil
+    edits = (nearest.map { own.edits(to: $0) } ?? []).filter { edit in
+      // The store has those of its configuration alone.
+      if isPart, case .entityNew = edit { false } else { true }
+    }
   }
 
   /// What it means, and what to do.

@@ -65,12 +65,13 @@ public struct VersionLock: Hashable, Sendable {
   /// The names of the versions, in their order.
   public var names: [String] { versions.map(\.name) }
 
-  /// Reads all versions of a bundle, `.xcdatamodeld` or `.momd`, or a single version.
+  /// Reads all versions of a bundle, `.xcdatamodeld` or `.momd`, also where one of them is named,
+  /// or a single version without a bundle.
   ///
   /// - Throws: `MigrationFailure`, if one of them cannot be read.
   public init(of bundle: FilePath) throws {
     (versions, current) = try MigrationFailure.catching {
-      let bundle = try ModelBundle(bundle)
+      let bundle = try ModelBundle(ModelBundle.enclosing(bundle))
       return (
         try bundle.versions.map { LockedVersion(name: $0.name, model: try $0.model()) },
         try? bundle.current().name
@@ -83,17 +84,23 @@ public struct VersionLock: Hashable, Sendable {
   /// - Throws: `MigrationFailure`, if it is not there or no such file.
   public init(contentsOf file: FilePath) throws {
     self = try MigrationFailure.catching {
-      guard try Files.fileStatusIfPresent(file) != nil else {
+      guard let status = try Files.fileStatusIfPresent(file) else {
         throw MigrationFailure(
           .notFound, "\(file) is not there: `godwit versions lock` writes it.")
       }
-      let bytes = try Files.readFile(file, limit: Self.limit)
-      guard let lock = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else {
+      // Nobody may ever write to a pipe.
+      guard status.kind == .file, status.size <= Self.limit,
+        let lock = try Self.decoded(Files.readFile(file, limit: Self.limit))
+      else {
         throw MigrationFailure(
           .damaged, "\(file) is no lock of versions: `godwit versions lock` writes one.")
       }
       return lock
     }
+  }
+
+  private static func decoded(_ bytes: [UInt8]) -> VersionLock? {
+    try? JSONDecoder().decode(Self.self, from: Data(bytes))
   }
 
   /// Where the lock of a bundle lies: `Shop.versions.json` beside `Shop.xcdatamodeld`.
@@ -115,13 +122,10 @@ public struct VersionLock: Hashable, Sendable {
   ///
   /// - Throws: `MigrationFailure`, if something else is there, or it cannot be written.
   public func write(to file: FilePath) throws {
-    try MigrationFailure.catching {
-      try CompanionName.requireFree(file)
-      if let status = try Files.fileStatusIfPresent(file), status.size > 0 {
-        _ = try VersionLock(contentsOf: file)
-      }
-      try JSONOutput.write(self, to: file)
+    let output = try OutputFile(file, besides: [], noun: "lock of versions") {
+      Self.decoded($0) != nil
     }
+    try output.write(try JSONOutput.text(value: self).text + "\n", as: "the lock")
   }
 
   /// What is wrong with the versions of today, the gravest first.

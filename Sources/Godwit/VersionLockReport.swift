@@ -93,7 +93,7 @@ extension VersionLock {
     try MigrationFailure.catching {
       let now = try VersionLock(of: model)
       let before =
-        try Files.fileStatusIfPresent(file).map { $0.size > 0 } == true
+        try Files.fileStatusIfPresent(file).map { $0.kind == .file && $0.size > 0 } == true
         ? try VersionLock(contentsOf: file) : nil
       let known = Set(now.names + (before?.names ?? []))
       if let unknown = accepted.first(where: { !known.contains($0) }) {

@@ -92,8 +92,7 @@ struct CheckCommand: AsyncParsableCommand {
     var check = try StoreCheck(of: migration)
     check.migratesCopies = migratesCopies
     check.comparesResults = !noCompare
-    let made =
-      everyVersion ? try MadeStores(of: model.target[0], objects: rows, seed: seed) : nil
+    let made = try await madeStores()
     check.made = made
     let search = StoreSearch(stores)
     let entries = search.entries + (made?.entries ?? [])
@@ -112,6 +111,13 @@ struct CheckCommand: AsyncParsableCommand {
     try file?.write(report)
     try page?.write(report)
     try end(report.exitStatus, guarded)
+  }
+
+  private func madeStores() async throws -> MadeStores? {
+    guard everyVersion else { return nil }
+    return try await ToolProcess.cancellable {
+      try MadeStores(of: model.target[0], objects: rows, seed: seed)
+    }
   }
 
   /// Whether `--locked` asks for released versions that are as they were.

@@ -104,11 +104,14 @@ struct RootCommand: AsyncParsableCommand {
   /// The options of every command, as the parser lists them.
   static var names: UsageMistake.Commands {
     var result: UsageMistake.Commands = ["help": ["--help", "--help-hidden"]]
-    for command in commands {
+    func add(_ command: any ParsableCommand.Type, within path: String) {
+      let name = path + (command.configuration.commandName ?? "")
       let help = command.helpMessage(includeHidden: true)
       let options = help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) }
-      result[command.configuration.commandName ?? ""] = Set(options + ["--help-hidden"])
+      result[name] = Set(options + ["--help-hidden"])
+      for inner in command.configuration.subcommands { add(inner, within: "\(name) ") }
     }
+    for command in commands { add(command, within: "") }
     return result
   }
 }

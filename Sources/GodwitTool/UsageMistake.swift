@@ -1,6 +1,6 @@
 /// A command or an option that there is none of, with the one that was probably meant.
 struct UsageMistake: Error, Equatable {
-  /// A command's name and its options, as its help lists them.
+  /// A command's name, with that of the command around it, and its options, as its help lists them.
   typealias Commands = [String: Set<String>]
 
   /// What was given.
@@ -13,7 +13,12 @@ struct UsageMistake: Error, Equatable {
   /// The first word of a command line that nothing is named after; nil where there is none.
   init?(_ arguments: [String], commands: Commands) {
     let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
-    guard let name = words.first, !name.hasPrefix("-") else { return nil }
+    guard let first = words.first, !first.hasPrefix("-") else { return nil }
+    var name = first
+    let inner = commands.keys.filter { $0.hasPrefix("\(first) ") }
+    if !inner.isEmpty, let second = words.dropFirst().first, !second.hasPrefix("-") {
+      name = "\(first) \(second)"
+    }
     guard let options = commands[name] else {
       self.init(word: name, command: nil, among: commands.keys.sorted())
       return

@@ -140,7 +140,10 @@ package struct Condition: Hashable, Sendable {
     /// No two objects agree in all of these destination attributes.
     case unique(properties: [String])
     /// There is one object at most: all get the same default values in these attributes.
-    case defaultsDiffer(properties: [String])
+    ///
+    /// `beside` is the source attribute in which others have values of their own; nil where none
+    /// has.
+    case defaultsDiffer(properties: [String], beside: String? = nil)
     /// No two objects have the same object in this source relationship.
     case singleOwner(relationship: String)
     /// No object has several objects in this source relationship.

@@ -27,6 +27,12 @@ import Testing
     #expect(try problems().isEmpty)
   }
 
+  @Test func `where one version is named its bundle is locked`() throws {
+    let one = bundle.appending("1.xcdatamodel")
+    try VersionLock.lock(one, in: VersionLock.file(of: one))
+    #expect(try VersionLock(contentsOf: file).names == ["1", "2"])
+  }
+
   @Test func `an edit of a released version is told with its place`() throws {
     try locked()
     try given.write(
@@ -113,6 +119,18 @@ import Testing
       try VersionLock.lock(bundle, in: FilePath(given.store.path))
     }
     #expect(throws: MigrationFailure.self) { try VersionLock(contentsOf: "/none.versions.json") }
+    let folder = FilePath(given.folder.path)
+    #expect(throws: MigrationFailure.self) { try VersionLock.lock(bundle, in: folder) }
+    let (pipe, link) = (folder.appending("pipe"), folder.appending("link"))
+    #expect(mkfifo(pipe.string, 0o600) == 0)
+    #expect(throws: MigrationFailure.self) { try VersionLock(contentsOf: pipe) }
+    try FileManager.default.createSymbolicLink(
+      atPath: link.string, withDestinationPath: "/none/of/these")
+    #expect(throws: MigrationFailure.self) { try VersionLock.lock(bundle, in: link) }
+    let error = #expect(throws: MigrationFailure.self) {
+      try VersionLock.lock(bundle, in: folder.appending("none/lock.json"))
+    }
+    #expect(error?.description.hasPrefix("the folder of ") == true)
   }
 
   private func git(_ words: String...) throws {

@@ -14,7 +14,7 @@ import Testing
 
   private static let commands: UsageMistake.Commands = [
     "migrate": ["--to", "--workers", "--memory", "--help"], "status": ["--json"],
-    "help": ["--help"],
+    "help": ["--help"], "model": ["--help"], "model export": ["--output", "--help"],
   ]
 
   private func mistake(_ arguments: String...) -> UsageMistake? {
@@ -44,6 +44,16 @@ import Testing
     #expect(found?.command == "migrate")
     #expect(found?.suggestion == "--workers")
     #expect(mistake("status", "--workers", "3")?.suggestion == nil)
+  }
+
+  @Test func `options and names within a command are those of that one`() {
+    #expect(mistake("model", "export", "S", "--output", "M") == nil)
+    #expect(mistake("model", "export", "S", "--ouput", "M")?.command == "model export")
+    #expect(mistake("model", "export", "S", "--ouput", "M")?.suggestion == "--output")
+    #expect(mistake("model", "exprot", "S")?.suggestion == "model export")
+    #expect(mistake("model", "--help") == nil)
+    #expect(mistake("model") == nil)
+    #expect(mistake("help", "model", "export") == nil)
   }
 
   @Test func `what follows the end of the options is none`() {

@@ -80,7 +80,7 @@ struct ConditionChecker {
       return offenders(condition) {
         self.column(attribute: attribute, place: $0).map { type.excludes("(\($0))") }
       }
-    case .unique(let properties), .defaultsDiffer(let properties):
+    case .unique(let properties), .defaultsDiffer(let properties, _):
       return duplicates(of: properties, condition: condition)
     case .singleOwner(let relationship): return sharedObjects(relationship, condition: condition)
     case .singleObject(let relationship): return severalObjects(relationship, condition: condition)
@@ -114,7 +114,7 @@ struct ConditionChecker {
     guard count > 0 else { return nil }
     return Refusal(
       reason: .condition(
-        try refused(condition.demand, question), count: count, keys: try self.keys(keys)),
+        try refused(condition, question), count: count, keys: try self.keys(keys)),
       entity: declaringEntity(of: condition), property: condition.property)
   }
 

@@ -89,13 +89,19 @@ extension ConditionChecker {
 
   /// The demand that objects break: where all of them get one default value, none can stay, and
   /// where they agree by the default alone, none is a duplicate yet.
-  func refused(_ demand: Condition.Demand, _ question: Question) throws -> Condition.Demand {
-    guard case .unique(let properties) = demand, case .groups(let groups) = question else {
-      return demand
+  func refused(_ condition: Condition, _ question: Question) throws -> Condition.Demand {
+    guard case .unique(let properties) = condition.demand, case .groups(let groups) = question
+    else { return condition.demand }
+    if groups.by.isEmpty { return .defaultsDiffer(properties: properties) }
+    guard let own = groups.ownDuplicates, try reader.number(sql: own) == 0 else {
+      return condition.demand
     }
-    let isByDefault =
-      try groups.by.isEmpty || groups.ownDuplicates.map { try reader.number(sql: $0) == 0 } ?? false
-    return isByDefault ? .defaultsDiffer(properties: properties) : demand
+    let maker = mapping.mapping(toDestination: condition.destinationEntity)
+    let origin = maker?.attributeMappings.first { $0.name == properties[0] }?.origin
+    guard properties.count == 1, case .attribute(let source, _)? = origin else {
+      return .defaultsDiffer(properties: properties)
+    }
+    return .defaultsDiffer(properties: properties, beside: source)
   }
 
   /// The destination entity that declares a constraint; that of the objects for any other demand.
