@@ -26,8 +26,8 @@ static ssize_t pread_for_database(int descriptor, void *bytes, size_t count, off
   return without_device_errors(pread(descriptor, bytes, count, offset));
 }
 
-// What cannot be opened for writing SQLite opens for reading, unless it is a folder (os_unix.c,
-// unixOpen); of a device that failed it would then say that it may not be written.
+// If a file cannot be opened for writing, SQLite opens it for reading, except after EISDIR
+// (os_unix.c, unixOpen). The failure of a device would then be reported as a read-only file.
 static int open_for_database(const char *path, int flags, int mode) {
   int descriptor = open(path, flags, mode);
   if (descriptor >= 0) return descriptor;

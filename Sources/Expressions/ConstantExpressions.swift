@@ -33,7 +33,7 @@ extension AttributeValue {
 
   /// Whether values of this kind answer a selector.
   package func answers(_ selector: String) -> Bool {
-    if selector == "valueForKey:" || selector == "valueForKeyPath:" { return true }
+    if ExpressionEvaluator.keySelectors.contains(selector) { return true }
     return ScalarMessages.answers(selector, as: self)
   }
 }

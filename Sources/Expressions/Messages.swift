@@ -1,6 +1,9 @@
 import Foundation
 
 extension ExpressionEvaluator {
+  /// The selectors that read a key path, which every value answers.
+  static let keySelectors: Set<String> = ["valueForKey:", "valueForKeyPath:"]
+
   /// Answers `FUNCTION(receiver, "selector", …)`; a message to nil yields nil.
   func send(
     _ selector: String, to receiver: ObjectValue, arguments: [ObjectValue]
@@ -11,7 +14,7 @@ extension ExpressionEvaluator {
         .argumentCount(of: selector, expected: expected, actual: arguments.count))
     }
     if receiver.isNull { return .null }
-    if selector == "valueForKey:" || selector == "valueForKeyPath:" {
+    if Self.keySelectors.contains(selector) {
       return try Self.follow(try Self.text(value: arguments[0], of: selector), from: receiver)
     }
     switch receiver {
@@ -168,8 +171,9 @@ enum ScalarMessages {
 extension ValueCollection {
   /// Whether arrays and sets answer a selector.
   package static func answers(_ selector: String) -> Bool {
-    if selector == "valueForKey:" || selector == "valueForKeyPath:" { return true }
-    let arguments = selector.utf8.filter { $0 == UInt8(ascii: ":") }.map { _ in ObjectValue.null }
+    if ExpressionEvaluator.keySelectors.contains(selector) { return true }
+    let count = selector.utf8.count { $0 == UInt8(ascii: ":") }
+    let arguments = [ObjectValue](repeating: .null, count: count)
     do {
       _ = try CollectionMessages.send(
         selector, to: ValueCollection(kind: .array, members: []), arguments: arguments)

@@ -29,17 +29,17 @@ public struct CheckReport: Sendable {
   public let findings: [StoreCheck.Finding]
   /// What lies in the folders besides.
   public let passedOver: [StoreSearch.PassedOver]
-  /// What became of the released versions of the model; nil where nobody looked.
+  /// The comparison of the model with its released versions; nil where none was made.
   public var releasedVersions: VersionLock.Report?
 
   /// Takes what a check found.
   public init(
-    _ findings: [StoreCheck.Finding], by check: StoreCheck, in search: StoreSearch? = nil
+    _ findings: [StoreCheck.Finding], by check: StoreCheck, in search: StoreSearch
   ) {
     self.findings = findings
     target = check.migration.target
     migratesCopies = check.migratesCopies
-    passedOver = search?.passedOver ?? []
+    passedOver = search.passedOver
   }
 
   /// The highest exit status of all stores.

@@ -1,3 +1,4 @@
+import Foundation
 import ModelFiles
 import Subprocess
 import SystemCalls
@@ -26,7 +27,7 @@ extension VersionLock {
   }
 }
 
-/// A commit, of which files are read.
+/// A commit of a Git repository.
 struct GitRevision {
   /// A folder in the working tree.
   let folder: FilePath
@@ -47,22 +48,10 @@ struct GitRevision {
       let target = FilePath("\(place)\(inner)").lexicallyNormalized()
       guard target.starts(with: place) else { continue }
       let content = try await git("cat-file", "blob", "\(revision):./\(file)")
-      for parent in Self.parents(of: target, within: place) {
-        _ = try Files.createDirectory(parent)
-      }
+      try FileManager.default.createDirectory(
+        atPath: target.removingLastComponent().string, withIntermediateDirectories: true)
       try Files.writeFileAtomically(content, to: target)
     }
-  }
-
-  /// The folders around a file from the outermost on, below the folder around a place.
-  private static func parents(of file: FilePath, within place: FilePath) -> [FilePath] {
-    var parents: [FilePath] = []
-    var folder = file.removingLastComponent()
-    while folder.starts(with: place) {
-      parents.append(folder)
-      folder = folder.removingLastComponent()
-    }
-    return parents.reversed()
   }
 
   private func git(_ words: String...) async throws -> [UInt8] {

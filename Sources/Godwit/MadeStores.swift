@@ -76,7 +76,7 @@ public struct MadeStores: Sendable {
     }
   }
 
-  /// The name of the version of which a store was made; nil for any other store.
+  /// The name of the version that a made store has; nil for any other store.
   public func name(of store: FilePath) -> String? {
     entries.firstIndex { $0.path == store }.map { "\(versions[$0]) (made up)" }
   }

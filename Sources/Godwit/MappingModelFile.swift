@@ -36,8 +36,8 @@ public struct MappingModelFile: Sendable {
   /// The entity mappings that make one object per pair of a many-to-many relationship which the
   /// destination lacks; they were added to what can be inferred.
   public let addedMappings: [String]
-  /// What nobody could read of the two models and their version hashes cover, one sentence each;
-  /// empty unless the mapping model was inferred.
+  /// The parts of the two models that version hashes cover and that could not be read, one sentence
+  /// each; empty unless the mapping model was inferred.
   public let unreadParts: [String]
 
   let mapping: MappingModel

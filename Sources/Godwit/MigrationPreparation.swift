@@ -76,8 +76,8 @@ extension StoreMigration {
     public let newObjects: [NewObjects]
     /// What is wrong with rows of the store, and what becomes of it.
     public let defects: [Defect]
-    /// What is notable besides, a sentence each: that the store has no objects, that its log is not
-    /// there, or that a relationship gets an order.
+    /// Other notes, a sentence each: that the store has no objects, that its log is missing, that
+    /// its version is in no model, or that a relationship gets an order.
     public let notes: [String]
     /// What is carried over of CloudKit mirroring, in words; nil where nothing is.
     public let mirroringNote: String?
@@ -187,7 +187,7 @@ extension StoreMigration.Preparation {
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
     untried = Self.computed(preview)
-    notes = Self.notes(preview)
+    notes = Self.notes(preview, steps: coreSteps)
     mirroringNote = preview.assessment?.mirroringAccounts?.mirroringNote
     omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
@@ -206,7 +206,9 @@ extension StoreMigration.Preparation {
     (stayingRows, stayingBytes) = (preview.plan?.stayingRows ?? 0, preview.plan?.stayingBytes ?? 0)
   }
 
-  private static func notes(_ preview: MigrationPreview) -> [String] {
+  private static func notes(
+    _ preview: MigrationPreview, steps: [MigrationReport.Step]
+  ) -> [String] {
     let store = preview.prepared.request.store
     var notes: [String] = []
     let counts = preview.survey.model.entities.map { preview.survey.count(of: $0.name) }
@@ -219,7 +221,7 @@ extension StoreMigration.Preparation {
     }
     guard preview.isNeeded else { return notes }
     return notes + [StrayVersion(preview)?.sentence].compactMap(\.self)
-      + MigrationReport.Step.steps(of: preview.stages).newOrderSentences { name in
+      + steps.newOrderSentences { name in
         preview.survey.model.entity(name: name).map { preview.survey.count(of: $0.name) > 0 }
           ?? false
       }

@@ -85,7 +85,8 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
   /// The versions of the way along which they are compared, both ends included; empty where they
   /// are compared at once.
   public private(set) var way: [String] = []
-  /// What a version hash covers and nobody could read, in either model, one sentence each.
+  /// The parts of either model that version hashes cover and that could not be read, one sentence
+  /// each.
   public private(set) var notCompared: [String] = []
 
   /// Compares two models.

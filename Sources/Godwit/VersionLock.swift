@@ -59,8 +59,8 @@ public struct VersionLock: Hashable, Sendable {
   private static let format = "godwit versions"
 
   /// The name of the current version; nil where the bundle names none.
-  public private(set) var current: String?
-  private var versions: [LockedVersion]
+  public let current: String?
+  private let versions: [LockedVersion]
 
   /// The names of the versions, in their order.
   public var names: [String] { versions.map(\.name) }
@@ -137,8 +137,7 @@ public struct VersionLock: Hashable, Sendable {
       return Problem(
         .edited, version.name, edits: version.edits(to: found).map(\.words))
     }
-    let locked = Set(names)
-    let new = now.versions.filter { !locked.contains($0.name) }
+    let new = newVersions(in: now)
     let alike = new.enumerated().compactMap { index, version -> Problem? in
       let other = (versions + new.prefix(index)).first { $0.hashes(like: version) }
       return other.map { Problem(.alike, version.name, others: [$0.name]) }
@@ -147,6 +146,14 @@ public struct VersionLock: Hashable, Sendable {
       new.count < 2
       ? [] : [Problem(.severalNew, new[0].name, others: new.dropFirst().map(\.name))]
     return problems + alike + several + now.currentProblem(after: current, new: new.map(\.name))
+  }
+
+  /// The names of the versions of today that were not released.
+  func newNames(in now: VersionLock) -> [String] { newVersions(in: now).map(\.name) }
+
+  private func newVersions(in now: VersionLock) -> [LockedVersion] {
+    let released = Set(names)
+    return now.versions.filter { !released.contains($0.name) }
   }
 
   /// What is wrong with the current version.

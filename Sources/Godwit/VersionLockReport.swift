@@ -43,7 +43,7 @@ extension VersionLock {
     init(model: FilePath, source: Source, lock: VersionLock, now: VersionLock) {
       (self.model, since) = ("\(model)", "\(source)")
       released = lock.names
-      new = now.names.filter { !lock.names.contains($0) }
+      new = lock.newNames(in: now)
       current = now.current
       problems = lock.problems(in: now)
     }
@@ -113,7 +113,7 @@ extension VersionLock {
             + ["A version that never reached a user is taken as it is with --accept."])
       }
       try now.write(to: file)
-      let new = before.map { old in now.names.filter { !old.names.contains($0) } } ?? []
+      let new = before?.newNames(in: now) ?? []
       let count = CountText(now.names.count, "version")
       let current = now.current.map { ", \($0) is current" } ?? ""
       let added = new.isEmpty ? "" : "; new: \(ListText(new))"

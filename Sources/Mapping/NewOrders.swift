@@ -20,6 +20,9 @@ package struct NewOrder: Hashable, Codable, Sendable {
   package static func all(
     models: [MappingModel], from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> [NewOrder] {
+    // Most models have none, and need no pairing for it.
+    guard destination.entities.contains(where: { $0.relationships.contains(where: \.isOrdered) })
+    else { return [] }
     let entities = RenamingMatch.entities(from: source, to: destination)
     let mappings = models.flatMap(\.entityMappings).filter { $0.ownPolicyClassName == nil }
     let pairs: [(old: String, new: String, sorted: Set<String>)] =
