@@ -127,5 +127,6 @@ package enum BuiltInFunction: String, CaseIterable, Hashable, Sendable {
     "random": sameResult, "random:": sameResult, "randomn:": sameResult,
     "distanceToLocation:fromLocation:": "attributes hold no locations",
   ]
-  private static let sameResult = "a migration gives the same result in every run"
+  private static let sameResult =
+    "a migration gives the same result in every run; uuid() gives each object an identifier"
 }

@@ -27,6 +27,9 @@ extension MigrationFailure {
       sentences.append(
         "The way goes by \(ListText(refusal.mappings)); --infer-only leaves mapping models out.")
     }
+    if refusal.versionsBetweenKeep {
+      sentences.append("The versions between keep it under other names: --progressive uses them.")
+    }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "--allow-loss \($0)" }.joined(separator: " ")
     let isImplied = refusal.refused.allSatisfy { $0.cause.isByModel || $0.cause.isByChoice }
@@ -124,6 +127,7 @@ extension Loss {
     case .policy: "dropped, since a policy makes no object of them"
     case .unmappedEntity: "dropped, which no mapping takes although the model has the entity"
     case .missingReference: "dropped, which would lack a mandatory reference"
+    case .duplicate: "dropped, since each agrees with an object that stays"
     case .outsideConfiguration:
       "dropped, since the configuration leaves out the entity, which the model has"
     default: "dropped with the entity\(more)"

@@ -18,9 +18,9 @@ extension StoreVerification.Report {
 
   /// The route that was assumed, what it removes, and what is unusual but not a difference.
   public var notes: [String] {
-    let way =
-      route.isEmpty
-      ? ["both stores are of one version, and compared as copies"] : route.map(\.sentence)
+    let copies = "both stores are of one version, and compared as copies"
+    let isUnread = core.rows == 0 && core.total > 0
+    let way = route.isEmpty ? (isUnread ? [] : [copies]) : route.map(\.sentence)
     return way + core.removed.map { "\(reason($0)): \($0.sentence)" } + remarks
   }
 

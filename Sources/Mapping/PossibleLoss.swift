@@ -94,4 +94,13 @@ package struct PossibleLoss: Hashable, Sendable {
     self.kind = kind
     self.cause = cause
   }
+
+  /// The entity, or the property with its entity: `Entity` or `Entity.property`.
+  package var name: String {
+    switch kind {
+    case .entity: entity
+    case .attribute(let name), .relationship(let name), .order(let name), .conversion(let name, _):
+      "\(entity).\(name)"
+    }
+  }
 }

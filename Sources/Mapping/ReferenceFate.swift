@@ -155,7 +155,9 @@ extension ReferenceFates {
           source: source, old: old, destination: destination, new: $0, entities: entities
         ).droppedRelationships.contains(place.relationship.name)
       }
-    return isDropped ? .removed : .unmappedProperty
+    return isDropped
+      ? mark(PossibleLoss(entity: old.name, kind: .relationship(place.relationship.name)))
+      : .unmappedProperty
   }
 }
 

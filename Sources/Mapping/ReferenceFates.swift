@@ -50,6 +50,7 @@ package struct ReferenceFates: Sendable {
   /// Whether rows are migrated by programs, which keep references that lead nowhere.
   package let isByRows: Bool
   let isInferred: Bool
+  let mark: @Sendable (PossibleLoss) -> LossCause
   let makers: [String: [Maker]]
   /// Why objects go that no mapping takes, by entities without a mapping.
   let causes: [String: LossCause]
@@ -61,10 +62,11 @@ package struct ReferenceFates: Sendable {
   ///   - mark: the final cause of a loss that the model implies.
   package init(
     models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel,
-    isByRows: Bool, isInferred: Bool, mark: (PossibleLoss) -> LossCause = { $0.cause }
+    isByRows: Bool, isInferred: Bool,
+    mark: @escaping @Sendable (PossibleLoss) -> LossCause = { $0.cause }
   ) {
     (self.source, self.destination) = (source, destination)
-    (self.isByRows, self.isInferred) = (isByRows, isInferred)
+    (self.isByRows, self.isInferred, self.mark) = (isByRows, isInferred, mark)
     var makers: [String: [Maker]] = [:]
     var place = 0
     var names: [String: Int] = [:]

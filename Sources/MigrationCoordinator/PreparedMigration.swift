@@ -146,7 +146,10 @@ package struct PreparedMigration: Sendable {
   /// possible; returns other errors unchanged.
   func explained(_ error: any Error) -> any Error {
     guard case MigrationError.losses(let store, var refusal) = error else { return error }
-    refusal.mappings = route?.route.steps.flatMap(\.mappings).map(\.name) ?? []
+    let steps = (route?.route.steps ?? []).filter { $0.inferred == nil }
+    refusal.mappings = steps.flatMap(\.mappings).map(\.name)
+    let kept = Set(steps.flatMap(\.keptByVersions).map(\.name))
+    refusal.versionsBetweenKeep = refusal.refused.contains { kept.contains($0.name) }
     if refusal.refused.contains(where: { $0.cause == .detour }) {
       refusal.directRefusals = route?.route.directRefusals ?? []
     }

@@ -4,44 +4,38 @@ import StoreFormat
 /// The rows that a destination table should have, in key order, with their source rows.
 struct ExpectedRows {
   let rules: TableRules
-  /// The statement, at the source row of the present one.
-  let row: RawStatement
+  private let rows: KeyedRows
   private(set) var key: Int64 = 0
   private(set) var entity = TableRules.EntityRules(number: 0, cells: [])
-  private let leavesLong: Bool
+
+  /// The statement, at the source row of the present one.
+  var row: RawStatement { rows.row }
+  /// Whether the present row has a value that is too long to be held; its cells are not read then.
+  var hasLong: Bool { rows.hasLong }
 
   /// Takes the rows between two keys of the source, which are those of the destination too.
   ///
   /// - Parameters:
-  ///   - leavesLong: leaves out long blobs (`LongBlobs`).
+  ///   - leavesLong: whether rows with long values are left out (`KeyedRows`).
   ///   - omitted: columns of the source that are left out.
   init(
     rules: TableRules, in source: RawStore, keys: ClosedRange<Int64> = .min ... .max,
     leavesLong: Bool = false, without omitted: Set<String> = []
   ) throws(StoreError) {
     self.rules = rules
-    self.leavesLong = leavesLong
-    let table = rules.sourceTable.columns
-    let names = table.map {
+    let names = rules.sourceTable.columns.map {
       omitted.contains($0.name) ? "NULL" : SQL.identifier(name: $0.name)
     }
-    let columns = leavesLong ? LongBlobs.selection(table, names: names) : names
-    row = try source.prepare(
-      "SELECT \(columns.joined(separator: ", ")) FROM \(SQL.identifier(name: rules.sourceTable.name)) "
-        + "\(keys.condition(of: "Z_PK"))ORDER BY Z_PK")
+    rows = try KeyedRows(
+      source, table: rules.sourceTable.name, columns: names, keys: keys, leavesLong: leavesLong)
   }
-
-  /// Whether blobs of the present row were left out.
-  var hasLong: Bool { leavesLong && row.integer(column: row.count - 1) == 1 }
 
   /// Advances to the next source row that the destination has a place for.
   mutating func next() throws(StoreError) -> Bool {
-    while try row.step() {
-      guard let number = row.integer(column: 1), let found = rules.entities[number] else {
-        continue
-      }
+    while try rows.step() {
+      guard let number = rows.entity, let found = rules.entities[number] else { continue }
       entity = found
-      key = row.integer(column: 0) ?? 0
+      key = rows.key ?? 0
       return true
     }
     return false

@@ -143,6 +143,28 @@ final class RawStatement {
     }
   }
 
+  /// What `step(longest:)` finds.
+  enum Step {
+    /// A row, or the end.
+    case row, end
+    /// A row with a longer value, at which the statement has stopped.
+    case tooLong
+  }
+
+  /// Advances to the next row, unless that one has a text or blob of more bytes than these.
+  ///
+  /// SQLite reads no more than the header of a value that is longer than its limit.
+  func step(longest: Int) throws(StoreError) -> Step {
+    let before = sqlite3_limit(store.connection, SQLITE_LIMIT_LENGTH, Int32(longest))
+    defer { sqlite3_limit(store.connection, SQLITE_LIMIT_LENGTH, before) }
+    switch sqlite3_step(handle) {
+    case SQLITE_ROW: return .row
+    case SQLITE_DONE: return .end
+    case SQLITE_TOOBIG: return .tooLong
+    case let code: throw store.failure(code: code)
+    }
+  }
+
   func reset() { sqlite3_reset(handle) }
 
   var count: Int { Int(sqlite3_column_count(handle)) }

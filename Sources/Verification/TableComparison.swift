@@ -12,7 +12,7 @@ extension VerificationRun {
   ) throws {
     guard let rules = try TableRules(table: table, reading: reading, affinity: affinity) else {
       let actual = try rows(of: table)
-      while try actual.step() { note(.init(.rowExtra, table: table.name, key: key(row: actual))) }
+      while try actual.step() { noteExtra(actual, of: table) }
       return
     }
     let walk = TableWalk(
@@ -44,39 +44,34 @@ extension VerificationRun {
   private func rows(
     of table: EntityTable, keys: ClosedRange<Int64> = .min ... .max, leavesLong: Bool = false,
     without omitted: Set<String> = []
-  ) throws(StoreError) -> RawStatement {
+  ) throws(StoreError) -> KeyedRows {
     let names = table.columns.map { column in
       catalog.hasColumn(column.name, in: table.name) && !omitted.contains(column.name)
         ? SQL.identifier(name: column.name) : "NULL"
     }
-    let list = leavesLong ? LongBlobs.selection(table.columns, names: names) : names
-    return try new.prepare(
-      "SELECT \(list.joined(separator: ", ")) FROM \(SQL.identifier(name: table.name)) "
-        + "\(keys.condition(of: "Z_PK"))ORDER BY Z_PK")
+    return try KeyedRows(
+      new, table: table.name, columns: names, keys: keys, leavesLong: leavesLong)
   }
 
   private func compareRows(
-    _ walk: TableWalk, expected: inout ExpectedRows, actual: RawStatement
+    _ walk: TableWalk, expected: inout ExpectedRows, actual: KeyedRows
   ) throws {
     let table = walk.table
     var (left, right) = (try expected.next(), try actual.step())
     while left || right {
-      let actualKey = actual.integer(column: 0)
+      let actualKey = actual.key
       count(table: table.name)
       if left, !right || expected.key < actualKey ?? .max {
         note(.init(.rowMissing, table: table.name, key: "\(expected.key)"))
         left = try expected.next()
       } else if right, !left || actualKey ?? .min < expected.key {
-        note(.init(.rowExtra, table: table.name, key: key(row: actual)))
+        noteExtra(actual, of: table)
         right = try actual.step()
       } else {
-        let isLong =
-          leavesLong
-          && (expected.hasLong || actual.integer(column: table.columns.count) == 1)
-        if isLong {
+        if expected.hasLong || actual.hasLong {
           try compareLongCells(walk, key: expected.key)
         } else {
-          try compareCells(walk, expected: expected, actual: actual)
+          try compareCells(walk, expected: expected, actual: actual.row)
         }
         (left, right) = (try expected.next(), try actual.step())
       }
@@ -94,11 +89,15 @@ extension VerificationRun {
     var tolerance: Tolerance?
   }
 
-  private func key(row: RawStatement) -> String { "\(row.value(column: 0))" }
+  private func noteExtra(_ rows: KeyedRows, of table: EntityTable) {
+    let key = rows.key.map { "\($0)" } ?? "\(rows.row.value(column: 0))"
+    note(.init(.rowExtra, table: table.name, key: key))
+  }
 
-  /// Compares the cells of a row with long blobs: those that both stores have in parts, and
+  /// Compares the cells of a row with long values: those that both stores have in parts, and
   /// whatever else there is as a whole.
   private func compareLongCells(_ walk: TableWalk, key: Int64) throws {
+    // Which values a copy has depends on the entity alone.
     var expected = try ExpectedRows(
       rules: walk.rules, in: walk.source, keys: key...key, leavesLong: true)
     guard try expected.next() else { return }
@@ -108,11 +107,9 @@ extension VerificationRun {
       let column = walk.table.columns[place]
       let (before, now) = (walk.rules.sourceTable.columns[same].name, column.name)
       let tables = (walk.rules.sourceTable.name, walk.table.name)
-      guard try walk.source.isLong(before, of: tables.0, key: key),
-        try new.isLong(now, of: tables.1, key: key)
+      guard let one = try walk.source.longValue(before, of: tables.0, key: key),
+        let other = try new.longValue(now, of: tables.1, key: key)
       else { return true }
-      let one = try RawBlob(walk.source, table: tables.0, column: before, key: key)
-      let other = try RawBlob(new, table: tables.1, column: now, key: key)
       sources.insert(before)
       compared.insert(now)
       if try !one.isSame(as: other) {
@@ -124,12 +121,12 @@ extension VerificationRun {
       }
       return false
     }
-    // What is computed of long blobs, or is one in one store alone, is held as a whole.
+    // What is computed of long values, or is one in one store alone, is held as a whole.
     var whole = try ExpectedRows(
       rules: walk.rules, in: walk.source, keys: key...key, without: sources)
     let actual = try rows(of: walk.table, keys: key...key, without: compared)
     guard try whole.next(), try actual.step() else { return }
-    try compareCells(rest, expected: whole, actual: actual)
+    try compareCells(rest, expected: whole, actual: actual.row)
   }
 
   private func compareCells(

@@ -25,7 +25,7 @@ final class VerificationRun {
   private let progress: (VerificationProgress) -> Void
   /// The check of the new store's pages, which goes on beside the comparison.
   var pages: IntegrityCheck?
-  /// Whether long blobs are left out of rows, and compared in parts.
+  /// Whether long values are left out of rows, and compared in parts.
   let leavesLong: Bool
   private var rowsExpected: Int64 = 0
   private var reported = 0.0
@@ -38,7 +38,7 @@ final class VerificationRun {
     let sizes = try [order.old.path, order.new.path].map {
       try Files.fileStatusIfPresent($0)?.size ?? 0
     }
-    leavesLong = sizes.contains { $0 >= LongBlobs.leastStoreBytes }
+    leavesLong = sizes.contains { $0 >= LongValues.leastStoreBytes }
     old = try RawStore(reading: order.old.readable)
     new = try RawStore(reading: order.new.readable)
     affinity = try Affinity()

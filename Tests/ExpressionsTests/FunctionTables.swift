@@ -158,7 +158,7 @@ enum FunctionTables {
     now() + nil ~> nil
     TERNARY(rating == nil, now(), nil) ~> CAST(1000.0, "NSDate")
     now(1) ~> ! takes 0 arguments, not 1
-    random() ~> ! a migration gives the same result in every run
+    random() ~> ! a migration gives the same result in every run; uuid() gives each object an identifier
     """#
 
   static let collections = #"""

@@ -115,6 +115,10 @@ import Testing
     let found = try await sentences(given, request)
     #expect(found.contains { $0.hasPrefix("Thing.size: 2 values (Z_PK 2, 5) changed") })
     request.defectChoices.values = .null
+    request.failsOnLoss = true
+    #expect(
+      try await sentences(given, request).contains { $0.hasPrefix("Thing.size: 2 values (Z_PK 2") })
+    request.failsOnLoss = false
     let report = try await given.run(request)
     #expect(report.defects.map(\.keys) == [[2, 5]])
     #expect(try count("ZTHING WHERE ZSIZE IS NULL", in: given.store) == 2)
@@ -124,6 +128,10 @@ import Testing
     let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK IN (2, 5)")
     var request = given.request()
     request.defectChoices.values = .convert
+    request.failsOnLoss = true
+    #expect(
+      try await sentences(given, request).contains { $0.hasPrefix("Thing.size: 2 values (Z_PK 2") })
+    request.failsOnLoss = false
     let report = try await given.run(request)
     #expect(report.losses.map(\.cause) == [.conversion])
     #expect(report.losses.map(\.keys) == [[2, 5]])
@@ -176,6 +184,12 @@ import Testing
       try await sentences(given, request).contains {
         $0.hasPrefix("Thing.twin: 2 references (Z_PK 3")
       })
+    request.lossConsent = .some(["Thing.twin"])
+    request.output = given.folder.appending("Allowed.sqlite")
+    report = try await given.run(request)
+    #expect(report.losses.isEmpty && report.defects.map(\.fate) == [.kept])
+    #expect(try count("ZTHING WHERE ZTWIN > 99000", in: request.destination) == 2)
+    request.lossConsent = .none
     request.defectChoices.dangling = .nullify
     request.output = given.folder.appending("Nil.sqlite")
     report = try await given.run(request)

@@ -62,9 +62,12 @@ import Testing
     var request = given.request(output: given.folder.appending("New.sqlite"))
     (request.engine, request.defectChoices.duplicates) = (engine, .merge)
     request.failsOnLoss = true
-    // One badge of two has no place left.
-    await #expect(throws: MigrationError.self) { try await given.run(request) }
-    request.lossConsent = .some(["Badge.user"])
+    // The duplicates go with their values, and one badge of two has no place left.
+    for consent in [[], ["User"], ["Badge.user"]] as [Set<String>] {
+      request.lossConsent = .some(consent)
+      await #expect(throws: MigrationError.self) { try await given.run(request) }
+    }
+    request.lossConsent = .some(["Badge.user", "User"])
     let report = try await given.run(request)
     let new = request.destination
     #expect(try rows("SELECT Z_PK FROM ZUSER ORDER BY 1", in: new) == "1 3 5 6 7")
@@ -79,7 +82,7 @@ import Testing
       try rows("SELECT Z_PK, ZBADGE, ZBOSS FROM ZUSER WHERE Z_PK < 4", in: new) == "1:1:5 3:-:1")
     #expect(
       report.losses.map { "\($0.name) \($0.cause) \($0.count) \($0.keys)" }
-        == ["Badge.user duplicate 1 [2]"])
+        == ["Badge.user duplicate 1 [2]", "User duplicate 2 []"])
     for account in report.accounts[0].references ?? [] {
       #expect(
         account.referencesIn

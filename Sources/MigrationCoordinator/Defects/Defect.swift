@@ -227,4 +227,24 @@ extension Loss {
       }
     }
   }
+  /// What choices removed that is listed with the defects: objects that agree with another one, and
+  /// values without an equal in the new type.
+  static func chosen(in mended: [Defect]) -> [Loss] {
+    mended.flatMap { defect -> [Loss] in
+      switch (defect.kind, defect.fate) {
+      case (.duplicate, .removed):
+        defect.removed.sorted { $0.key < $1.key }.map { entity, count in
+          Loss(kind: .entity, cause: .duplicate, entity: entity, property: nil, count: count)
+        }
+      case (.value, .nullified):
+        [
+          Loss(
+            kind: .attribute, cause: .conversion, entity: defect.entity,
+            property: defect.property, count: defect.count,
+            keys: Array(defect.keys.prefix(Loss.keyLimit)))
+        ]
+      default: []
+      }
+    }
+  }
 }

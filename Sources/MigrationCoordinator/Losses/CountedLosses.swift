@@ -43,7 +43,8 @@ struct CountedLosses {
   var fates: ReferenceFates {
     ReferenceFates(
       models: mappings, source: survey.model, destination: destination.model, isByRows: false,
-      isInferred: false)
+      isInferred: false
+    ) { [mark] in mark($0).cause }
   }
 
   /// The rows of the store.
@@ -142,12 +143,12 @@ struct CountedLosses {
       }
       guard let outcome else { continue }
       keeper?.end(outcome.left)
-      result += Self.losses(division: division, outcome: outcome)
+      result += losses(division: division, outcome: outcome)
     }
     return result
   }
 
-  private static func losses(
+  private func losses(
     division: MappingLosses.Division, outcome: FilterSurvey.Outcome
   ) -> [Loss] {
     var result: [Loss] = []
@@ -159,11 +160,15 @@ struct CountedLosses {
     }
     for property in division.properties {
       guard let count = outcome.forgotten[property.name], count > 0 else { continue }
+      let isAttribute = property.targets == nil
+      let possible = PossibleLoss(
+        entity: division.entity,
+        kind: isAttribute ? .attribute(property.name) : .relationship(property.name),
+        cause: property.cause)
       result.append(
         Loss(
-          kind: property.targets == nil ? .attribute : .relationship, cause: property.cause,
-          entity: division.entity,
-          property: property.name, count: count))
+          kind: isAttribute ? .attribute : .relationship, cause: mark(possible).cause,
+          entity: division.entity, property: property.name, count: count))
     }
     return result
   }

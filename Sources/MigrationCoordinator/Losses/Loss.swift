@@ -163,6 +163,8 @@ package struct LossRefusal: Hashable, Sendable {
   package var directRefusals: [Refusal] = []
   /// The paths of the mapping models by which the way goes.
   package var mappings: [String] = []
+  /// Whether a migration version by version keeps some of what the mapping models leave out.
+  package var versionsBetweenKeep = false
 }
 
 /// Decides which losses are accepted.
@@ -173,7 +175,7 @@ package struct LossDecision: Hashable, Sendable {
   package var failsOnLoss: Bool
   /// Whether the source store, the only other copy of the data, is removed at the end.
   package var discardsOld: Bool
-  /// Whether values may become the nearest of the new type.
+  /// Whether the user chose that values become the nearest of the new type.
   package var convertsValues = false
   /// Whether persistent history is dropped by the user's choice.
   package var dropsHistory = false
@@ -199,12 +201,19 @@ package struct LossDecision: Hashable, Sendable {
       return loss
     }
     let refused = causes.filter { loss in
-      !(convertsValues && loss.cause == .conversion)
-        && !(dropsHistory && loss.cause == .history)
-        && !consent.covers(loss)
-        && (failsOnLoss || !loss.cause.isByModel && !loss.cause.isByChoice)
+      !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel && !isChosen(loss.cause))
     }
-    guard !refused.isEmpty else { return (causes, nil) }
+    // References that lead nowhere are carried over where they are allowed.
+    guard !refused.isEmpty else { return (causes.filter { $0.cause != .dangling }, nil) }
     return (causes, LossRefusal(losses: causes, refused: refused, isForbidden: failsOnLoss))
+  }
+
+  /// Whether another option than `--allow-loss` accepts the loss.
+  private func isChosen(_ cause: LossCause) -> Bool {
+    switch cause {
+    case .conversion: convertsValues
+    case .history: dropsHistory
+    default: cause.isByChoice
+    }
   }
 }

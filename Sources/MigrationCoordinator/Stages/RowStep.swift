@@ -65,9 +65,7 @@ package struct RowStep: Sendable {
     try self.init(
       step: step, source: source, mapping: mapping, refusals: step.inferred?.refusals ?? [],
       conditions: step.conditions(besides: calls.conditions),
-      possibleLosses: calls.losses.possible.map {
-        step.inferred == nil ? step.markedOutside($0) : step.marked($0)
-      },
+      possibleLosses: calls.losses.possible.map { step.marked($0) },
       calls: calls, joins: joins)
     if program == nil, refusals.isEmpty {
       let place = unmakeable.first

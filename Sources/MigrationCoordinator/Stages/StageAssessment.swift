@@ -93,7 +93,7 @@ package struct StageAssessment: Sendable {
       let triggers = made.takeTriggers(of: survey.schema, tables: nil)
       destination = made
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination) {
-        step.inferred == nil ? $0 : step.marked($0)
+        step.marked($0)
       }
       kind = .objects(counted, because: fallback)
       let demands = try StageDemands.all(
@@ -112,7 +112,7 @@ package struct StageAssessment: Sendable {
       }
       references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]
       losses =
-        try known.map { $0.marked(by: step) } + references.flatMap(\.losses)
+        try known + references.flatMap(\.losses)
         + StrayRows(survey: survey, scansAll: scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
         + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
@@ -120,7 +120,9 @@ package struct StageAssessment: Sendable {
     mirroring = try MirroringCheck(
       survey: survey, stage: stage, destination: destination.numbers, request: request)
     found = obstacles + (mirroring?.refusals ?? [])
-    self.losses = losses + (mirroring?.losses ?? []) + stage.lostByChoice
+    self.losses =
+      losses + (mirroring?.losses ?? []) + stage.lostByChoice
+      + (request.failsOnLoss ? Loss.chosen(in: stage.mended) : [])
   }
 
   /// The indexes that only Core Data can make; nobody uses those of a store between two stages.
@@ -235,15 +237,5 @@ package struct StageAssessment: Sendable {
   /// The highest primary keys ever assigned, by root entity of the destination.
   func maxima(summary: ObjectSummary?) -> [String: Int64] {
     rows?.maxima(survey: survey) ?? summary?.maxima ?? [:]
-  }
-}
-
-extension Loss {
-  /// The loss with the cause that it has where the chosen configuration leaves its entity out.
-  fileprivate func marked(by step: MigrationRoute.Step) -> Loss {
-    guard kind == .entity, cause == .removed, step.leavesOut(entity) else { return self }
-    var marked = self
-    marked.cause = .outsideConfiguration
-    return marked
   }
 }

@@ -214,8 +214,8 @@ struct AssignedMappings {
       || losses.contains { $0.cause == .unmappedEntity }
     guard leavesOut else { return nil }
     let inferred = Set(
-      MappingInference(from: source, to: destination).possibleLosses.map(\.place))
-    return losses.map(\.place).first { !inferred.contains($0) }
+      MappingInference(from: source, to: destination).possibleLosses.map(\.name))
+    return losses.map(\.name).first { !inferred.contains($0) }
   }
 
   private mutating func note(_ mapping: RouteMapping, reason: MigrationRoute.Unused.Reason) {
@@ -280,17 +280,6 @@ extension MappingModel {
       [MappingSide.source, .destination].allSatisfy {
         mapping.entityName(side: $0) == nil || mapping.versionHash(side: $0) != nil
       }
-    }
-  }
-}
-
-extension PossibleLoss {
-  /// The entity, or the property with its entity.
-  fileprivate var place: String {
-    switch kind {
-    case .entity: entity
-    case .attribute(let name), .relationship(let name), .order(let name), .conversion(let name, _):
-      "\(entity).\(name)"
     }
   }
 }

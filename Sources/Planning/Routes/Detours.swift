@@ -42,6 +42,17 @@ struct Detours {
     return result
   }
 
+  /// Returns the entities and properties of the first version that arrive only on this way, since
+  /// their names changed more than once.
+  mutating func keptOnly(on way: [Int]) -> Set<PossibleLoss> {
+    guard let first = way.first, let last = way.last, mayKeepMore(on: way) else { return [] }
+    let direct = kept(by: .init(from: first, to: last))
+    return Set(
+      ends(of: way).keys.filter { direct[$0] == nil }.compactMap {
+        loss(item: $0, in: versions[first].model, without: [])
+      })
+  }
+
   /// How many entities and properties of the first version the last one has on a way.
   mutating func keptCount(on way: [Int]) -> Int {
     guard let first = way.first else { return 0 }

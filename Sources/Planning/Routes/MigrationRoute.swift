@@ -93,6 +93,9 @@ package struct MigrationRoute: Sendable {
     package var mappings: [RouteMapping]
     /// What the step loses although the first and the last version of the route both have it.
     package var detourLosses: Set<PossibleLoss> = []
+    /// The entities and properties that inferred mappings keep from version to version, and a
+    /// single inferred mapping does not; empty unless the step has mapping models.
+    package var keptByVersions: Set<PossibleLoss> = []
     /// Whether the step is one of a way to an older version.
     package var isDowngrade = false
     /// What is left of the inference of a step whose mapping is inferred but for some expressions;
@@ -149,20 +152,25 @@ package struct MigrationRoute: Sendable {
       }
     }
 
-    /// The loss with the cause that it has on this route, if it goes with the model.
+    /// Whether the models alone decide what the mapping is, but for some expressions.
+    private var isInferred: Bool { mappings.isEmpty || inferred != nil }
+
+    /// Returns the loss with its cause on this route, where the destination model implies it.
     package func marked(_ loss: PossibleLoss) -> PossibleLoss {
       guard loss.cause == .removed else { return loss }
-      if isOutside(loss) { return markedOutside(loss) }
       var marked = loss
-      if isDowngrade { marked.cause = .downgrade }
-      if detourLosses.contains(loss) { marked.cause = .detour }
-      return marked
-    }
-
-    /// The loss with the cause that it has where the chosen configuration leaves its entity out.
-    package func markedOutside(_ loss: PossibleLoss) -> PossibleLoss {
-      var marked = loss
-      if loss.cause == .removed, isOutside(loss) { marked.cause = .outsideConfiguration }
+      if isOutside(loss) {
+        marked.cause = .outsideConfiguration
+      } else if !isInferred {
+        let lost = PossibleLoss(entity: loss.entity, kind: loss.kind)
+        if keptByVersions.contains(lost) {
+          marked.cause = loss.kind == .entity ? .unmappedEntity : .unmappedProperty
+        }
+      } else if detourLosses.contains(loss) {
+        marked.cause = .detour
+      } else if isDowngrade {
+        marked.cause = .downgrade
+      }
       return marked
     }
 
@@ -227,7 +235,7 @@ package struct MigrationRoute: Sendable {
   }
 
   /// The steps from the store's version to the target's, one at least.
-  package private(set) var steps: [Step]
+  package private(set) var steps: [Step] = []
   /// The mapping models that no step uses, for the report.
   package private(set) var unused: [Unused] = []
   /// Why the one step from end to end cannot be inferred, where the route goes around it.
@@ -330,12 +338,15 @@ package struct MigrationRoute: Sendable {
       }
     }
     let edges = zip(way, way.dropFirst()).map { RouteSearch.Edge(from: $0, to: $1) }
-    steps = zip(edges, losses).map { edge, losses in
+    for (edge, losses) in zip(edges, losses) {
       var step = Step(
         from: order.versions[edge.from], to: order.versions[edge.to], by: assigned[edge] ?? [])
       step.detourLosses = losses
       step.isDowngrade = order.isDowngrade
-      return step
+      if assigned[edge] != nil {
+        step.keptByVersions = try Self.keptByVersions(edge, of: order)
+      }
+      steps.append(step)
     }
     if steps.count > 1, infers, assigned[direct] == nil { directRefusals = refusalsOf(direct) }
     isDowngrade = order.isDowngrade
@@ -347,6 +358,20 @@ package struct MigrationRoute: Sendable {
     if let first = named.first, Set(unused.map(\.name)).isSuperset(of: named) {
       throw .mappingFitsNothing(first)
     }
+  }
+
+  /// The entities and properties of a step's source that inferred mappings keep over the versions
+  /// between, and a single inferred mapping does not.
+  private static func keptByVersions(
+    _ edge: RouteSearch.Edge, of order: VersionOrder
+  ) throws(RouteError) -> Set<PossibleLoss> {
+    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
+      last - first > 1
+    else { return [] }
+    var detours = Detours(
+      versions: order.versions,
+      assigned: try AssignedMappings(mappings: [], order: order) { _, _ in true })
+    return detours.keptOnly(on: Array(order.chain[first...last]))
   }
 
   /// The way that a migration version by version takes: around versions that cannot be reached, or
@@ -415,74 +440,4 @@ package struct MigrationRoute: Sendable {
 extension MigrationRoute.Unused {
   /// Whether a model is missing without which the mapping model cannot be placed.
   fileprivate var isUnknown: Bool { if case .versionUnknown = reason { true } else { false } }
-}
-
-/// What a step costs.
-private struct RouteCosts {
-  let order: VersionOrder
-  let assigned: AssignedMappings
-  let isProgressive: Bool
-
-  func cost(edge: RouteSearch.Edge) -> RouteSearch.Cost? {
-    isProgressive ? progressive(edge) : shortest(edge)
-  }
-
-  /// Versions that are left out cost most.
-  private func progressive(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
-    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
-      first < last
-    else {
-      return nil
-    }
-    return .init(passedBy: last - first - 1, inferred: assigned[edge] == nil ? 1 : 0)
-  }
-
-  /// Mapping models that are passed by cost most, then versions that are inferred over.
-  private func shortest(_ edge: RouteSearch.Edge) -> RouteSearch.Cost? {
-    if assigned[edge] != nil { return .init() }
-    guard order.leads(from: edge.from, to: edge.to) else { return nil }
-    let distance: Int
-    if let first = order.link(version: edge.from), let last = order.link(version: edge.to) {
-      distance = last - first
-    } else {
-      distance = abs(order.places[edge.to] - order.places[edge.from])
-    }
-    return .init(passedBy: assigned.edges.count { isPassedBy($0, by: edge) }, inferred: distance)
-  }
-
-  /// Whether a mapping model lies on the stretch over which the step infers, or leads from its
-  /// start aside.
-  private func isPassedBy(_ given: RouteSearch.Edge, by edge: RouteSearch.Edge) -> Bool {
-    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
-      let begin = order.link(version: given.from)
-    else { return false }
-    guard let end = order.link(version: given.to) else {
-      return given.from == edge.from && order.leads(from: given.to, to: order.end)
-    }
-    return first <= begin && begin < end && end <= last
-  }
-}
-
-/// Why there is no route.
-package enum RouteError: Error, Sendable {
-  /// A step that can neither be inferred nor has a mapping model (Core Data's 134140).
-  package struct Gap: Hashable, Sendable {
-    /// The names of the version, as far as it has any.
-    package var source: [String]
-    /// The names of the version that the step leads to, as far as it has any.
-    package var destination: [String]
-    /// Why the step cannot be inferred.
-    package var refusals: [Refusal]
-  }
-
-  /// Steps without a mapping, and mapping models for versions whose model is missing (134130).
-  case mappingsMissing([Gap], unknown: [MigrationRoute.Unused], infers: Bool)
-  /// Mapping models that would be used cannot be read.
-  case mappingsUnreadable([String])
-  /// Neither identifiers nor names show in which order the versions followed each other.
-  case orderUnknown([[String]])
-  /// The mapping model that was named has no place on the route.
-  case mappingFitsNothing(String)
-  /// Of the mapping models in a named folder none fits any two versions.
-  case noMappingFits([MigrationRoute.Unused])
 }
