@@ -343,9 +343,7 @@ package struct MigrationRoute: Sendable {
         from: order.versions[edge.from], to: order.versions[edge.to], by: assigned[edge] ?? [])
       step.detourLosses = losses
       step.isDowngrade = order.isDowngrade
-      if assigned[edge] != nil {
-        step.keptByVersions = try Self.keptByVersions(edge, of: order)
-      }
+      step.keptByVersions = try Self.keptByVersions(edge, of: order, assigned: assigned)
       steps.append(step)
     }
     if steps.count > 1, infers, assigned[direct] == nil { directRefusals = refusalsOf(direct) }
@@ -363,9 +361,9 @@ package struct MigrationRoute: Sendable {
   /// The entities and properties of a step's source that inferred mappings keep over the versions
   /// between, and a single inferred mapping does not.
   private static func keptByVersions(
-    _ edge: RouteSearch.Edge, of order: VersionOrder
+    _ edge: RouteSearch.Edge, of order: VersionOrder, assigned: AssignedMappings
   ) throws(RouteError) -> Set<PossibleLoss> {
-    guard let first = order.link(version: edge.from), let last = order.link(version: edge.to),
+    guard assigned[edge] != nil, let first = order.link(version: edge.from), let last = order.link(version: edge.to),
       last - first > 1
     else { return [] }
     var detours = Detours(
