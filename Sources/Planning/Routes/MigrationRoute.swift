@@ -363,7 +363,8 @@ package struct MigrationRoute: Sendable {
   private static func keptByVersions(
     _ edge: RouteSearch.Edge, of order: VersionOrder, assigned: AssignedMappings
   ) throws(RouteError) -> Set<PossibleLoss> {
-    guard assigned[edge] != nil, let first = order.link(version: edge.from), let last = order.link(version: edge.to),
+    guard assigned[edge] != nil, let first = order.link(version: edge.from),
+      let last = order.link(version: edge.to),
       last - first > 1
     else { return [] }
     var detours = Detours(
