@@ -56,13 +56,13 @@ extension MigrationRequest {
   mutating func take(_ routing: MigrationRouting) {
     mappings = routing.mappings
     mappingFolders = routing.mappingFolders
-    settings = routing.settings
+    rules.settings = routing.settings
     isProgressive = routing.isProgressive
     infersOnly = routing.infersOnly
     infers = routing.infers
     versionOrder = routing.versionOrder
-    joinTables = routing.joinTables
-    isStepwise = routing.isStepwise
+    rules.joinTables = routing.joinTables
+    division.isStepwise = routing.isStepwise
   }
 }
 

@@ -2,41 +2,33 @@ import EngineList
 import Mapping
 package import ModelFiles
 package import ObjectMigration
-package import Planning
+import Planning
 import StoreFormat
 package import Survey
 import SystemCalls
 package import SystemPackage
 
 /// What to migrate, to which model, and under which rules.
+@dynamicMemberLookup
 package struct MigrationRequest: Sendable {
   /// The journal mode of the result, `PRAGMA journal_mode`.
   package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
 
-  /// What becomes of persistent history.
-  package enum HistoryChoice: String, Sendable, CaseIterable {
-    /// It stays, unless objects are made anew: then that is a loss, which needs consent.
-    case keep
-    /// Its tables are emptied.
-    case drop
+  /// The options on which the result depends.
+  package var rules = ResultRules()
+  /// The options on which the division of the work depends.
+  package var division = DivisionRules()
+
+  /// An option of `rules`.
+  package subscript<Value>(dynamicMember option: WritableKeyPath<ResultRules, Value>) -> Value {
+    get { rules[keyPath: option] }
+    set { rules[keyPath: option] = newValue }
   }
 
-  /// What becomes of CloudKit mirroring.
-  package enum CloudKitChoice: String, Sendable, CaseIterable {
-    /// A store that is mirrored is refused.
-    case refuse
-    /// Its tables are carried over, with the entity numbers of the new model.
-    case carry
-  }
-
-  /// What becomes of tables with rows that the model knows nothing of.
-  package enum ExtraTableChoice: String, Sendable, CaseIterable {
-    /// A store with such tables, or with unknown columns, views and triggers, is refused.
-    case refuse
-    /// The tables are copied whole; all else is refused.
-    case keep
-    /// They are left behind, and so is all else.
-    case drop
+  /// An option of `division`.
+  package subscript<Value>(dynamicMember option: WritableKeyPath<DivisionRules, Value>) -> Value {
+    get { division[keyPath: option] }
+    set { division[keyPath: option] = newValue }
   }
 
   /// The store to migrate.
@@ -59,8 +51,6 @@ package struct MigrationRequest: Sendable {
   package var workers: Int
   /// The memory for all processes together, in bytes.
   package var memory: Int64
-  /// Cuts every table into ranges of this many rows; nil cuts by size.
-  package var rangeRows: Int64?
   /// The journal mode of the result, nil for that of the store.
   package var journalMode: JournalMode?
   /// Whether the finished store is read again, its digests compared and `integrity_check` run.
@@ -71,16 +61,6 @@ package struct MigrationRequest: Sendable {
   package var failsOnLoss = false
   /// The losses to accept beyond those that the destination model implies.
   package var lossConsent = LossConsent.none
-  /// What is done about what is wrong with the store.
-  package var defectChoices = DefectChoices()
-  /// Whether what can be read of a damaged store is taken, and what is lost is listed.
-  package var salvages = false
-  /// What becomes of persistent history.
-  package var history = HistoryChoice.keep
-  /// What becomes of CloudKit mirroring.
-  package var cloudKit = CloudKitChoice.refuse
-  /// What becomes of tables with rows that the model knows nothing of.
-  package var extraTables = ExtraTableChoice.refuse
   /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.
@@ -89,9 +69,6 @@ package struct MigrationRequest: Sendable {
   package var restarts = false
   /// Whether workers log their SQL statements.
   package var logsSQL = false
-  /// The engine to prefer wherever it covers a stage; nil leaves the choice to the size of the
-  /// store.
-  package var engine: EngineName?
   /// What holds the migration or slows it down from its start.
   package var controls = MigrationControls()
   /// Whether the outcome is recorded beside the store, see docs/status-file.md.
@@ -101,9 +78,6 @@ package struct MigrationRequest: Sendable {
   package var mappings: [FilePath] = []
   /// Folders to search for mapping models, with everything below them.
   package var mappingFolders: [FilePath] = []
-  /// Expressions for attributes, each `Entity.property=EXPRESSION`, which count instead of what the
-  /// mapping says of them.
-  package var settings: [String] = []
   /// Whether to migrate through every version between the store's and the target's.
   package var isProgressive = false
   /// Whether to ignore all mapping models and infer every step.
@@ -122,15 +96,6 @@ package struct MigrationRequest: Sendable {
   /// Whether a store that already has the target's model is copied to the output; otherwise none is
   /// made.
   package var copiesIfCurrent = false
-  /// Whether the result gets an identifier of its own, `Z_UUID`, instead of that of the store.
-  package var givesNewUUID = false
-  /// For pairs of inverse relationships of an entity with itself: the one after which the join
-  /// table is named, as `Entity.relationship`.
-  package var joinTables: [String] = []
-  /// Whether each step is a stage with a store of its own, even if steps could be combined.
-  package var isStepwise = false
-  /// How to treat objects that violate the destination model's validation rules.
-  package var validation = ValidationMode.strict
   /// Creates migration policies, by the class name in mapping models.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
 
@@ -159,7 +124,7 @@ package struct MigrationRequest: Sendable {
   /// - Throws: `StoreError`, if there is no store.
   package func resolved() throws -> MigrationRequest {
     // Of a file that was cut short, what is left may be taken.
-    _ = try salvages ? StoreSalvage.header(of: store) : StoreHeader(of: store)
+    _ = try rules.salvages ? StoreSalvage.header(of: store) : StoreHeader(of: store)
     var request = self
     request.store = try Files.resolved(store)
     request.output = try output.map { try Files.resolvedFolder(of: $0) }
@@ -170,31 +135,12 @@ package struct MigrationRequest: Sendable {
     return request
   }
 
-  /// Everything besides the store on which the result depends, as far as the request names it.
-  var resultOptions: [String] {
-    var options = target.map(\.string) + [configuration ?? "", "models"]
-    options += models.map(\.string) + ["mappings"]
-    options += (mappings + mappingFolders).map(\.string) + ["versions"] + versionOrder
-    options += [
-      "\(isProgressive) \(infersOnly) \(infers)", journalMode?.rawValue ?? "",
-      validation.rawValue,
-    ]
-    if !settings.isEmpty { options += ["set"] + settings }
-    if salvages { options.append("salvage") }
-    if givesNewUUID { options.append("new uuid") }
-    if history == .drop { options.append("history drop") }
-    if cloudKit == .carry { options.append("cloudkit carry") }
-    options.append("extra tables \(extraTables.rawValue)")
-    options += defectChoices.options.values.filter { !$0.isEmpty }.sorted()
-    return options
-  }
-
   /// Checks that nothing in a store is of a kind that cannot be carried over.
   ///
   /// - Throws: `MigrationError.unsupported` with all that is.
   func requireSupported(_ survey: StoreSurvey) throws {
     let extras = survey.extras.filter { entry in
-      switch extraTables {
+      switch rules.extraTables {
       case .refuse: true
       case .keep: !entry.isCopied
       case .drop: false
@@ -202,8 +148,8 @@ package struct MigrationRequest: Sendable {
     }
     // Of history that nobody wants it does not matter what it means.
     let features = survey.unsupported.filter {
-      ($0 != .historyOfOtherModel || history == .keep)
-        && ($0 != .cloudKitMirroring || cloudKit == .refuse)
+      ($0 != .historyOfOtherModel || rules.history == .keep)
+        && ($0 != .cloudKitMirroring || rules.cloudKit == .refuse)
     }
     guard features.isEmpty, extras.isEmpty else {
       throw MigrationError.unsupported(store: store, features, extras: extras)
@@ -212,10 +158,10 @@ package struct MigrationRequest: Sendable {
 
   /// What is asked for that takes away from CloudKit mirroring what it relies on.
   var mirroringRefusals: [Refusal] {
-    var options = defectChoices.mends ? defectChoices.mendingOptions : []
-    if history == .drop { options.append("--history drop") }
-    if salvages { options.append("--salvage") }
-    if givesNewUUID { options.append("--new-uuid") }
+    var options = rules.defectChoices.mends ? rules.defectChoices.mendingOptions : []
+    if rules.history == .drop { options.append("--history drop") }
+    if rules.salvages { options.append("--salvage") }
+    if rules.givesNewUUID { options.append("--new-uuid") }
     return options.map {
       Refusal(reason: .mirroring(.option($0)), entity: "--cloudkit carry")
     }
@@ -229,7 +175,7 @@ package struct MigrationRequest: Sendable {
   /// The class names of policies that declare their objects independent; nil if mapping models are
   /// always executed object by object.
   var independentPolicies: Set<String>? {
-    EngineList.makesObjects(wish: engine)
+    EngineList.makesObjects(wish: division.engine)
       ? nil : Set(policies.filter { $0.value().objectsAreIndependent }.keys)
   }
 }

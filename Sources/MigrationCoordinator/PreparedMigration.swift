@@ -185,8 +185,8 @@ extension MigrationRequest {
   /// Whether filters may leave rows behind: history would tell of their objects, CloudKit would not
   /// learn that they are gone, and a choice between duplicates would count them.
   fileprivate func allowsFilters(of survey: StoreSurvey) -> Bool {
-    survey.mirroring == nil && !defectChoices.mends
-      && (survey.history?.isEmpty ?? true || history == .drop)
+    survey.mirroring == nil && !rules.defectChoices.mends
+      && (survey.history?.isEmpty ?? true || rules.history == .drop)
   }
 }
 

@@ -13,7 +13,7 @@ import SystemPackage
 /// Work that was made for anything else is neither taken over nor removed: whoever wants to begin
 /// anew says so.
 struct RunInputs: ResumableFile, Hashable {
-  static let formatVersion = 1
+  static let formatVersion = 2
 
   private var version: String
   private var fingerprint: SourceFingerprint
@@ -21,7 +21,8 @@ struct RunInputs: ResumableFile, Hashable {
   private var versions: [String]
   /// The mapping models of each step.
   private var mappings: [[MappingModel]]
-  private var options: [String: String]
+  private var rules: ResultRules
+  private var division: DivisionRules
 
   init(request: MigrationRequest, prepared: PreparedMigration) {
     version = GodwitVersion.current
@@ -31,19 +32,7 @@ struct RunInputs: ResumableFile, Hashable {
       [prepared.survey.metadata.versionHashes.checksum]
       + steps.map(\.destination.hashes.checksum)
     mappings = steps.map { $0.mappings.map(\.mapping) }
-    options = [
-      "--engine": request.engine?.rawValue ?? "auto",
-      "--validation": request.validation.rawValue,
-      "--range-rows": request.rangeRows.map { "\($0)" } ?? "",
-      "--join-table": request.joinTables.joined(separator: " "),
-      "--set": request.settings.joined(separator: " "),
-      "--stepwise": request.isStepwise ? "yes" : "",
-      "--salvage": request.salvages ? "yes" : "",
-      "--new-uuid": request.givesNewUUID ? "yes" : "",
-      "--cloudkit": request.cloudKit == .carry ? "carry" : "",
-      "--history": request.history == .drop ? "drop" : "",
-      "--extra-tables": request.extraTables == .refuse ? "" : request.extraTables.rawValue,
-    ].merging(request.defectChoices.options) { $1 }
+    (rules, division) = (request.rules, request.division)
   }
 
   /// What this run is made for that an earlier one was not.
@@ -59,10 +48,9 @@ struct RunInputs: ResumableFile, Hashable {
     } else if earlier.mappings != mappings {
       found.append(.mappings)
     }
-    for (name, value) in options.sorted(by: { $0.key < $1.key }) {
-      let other = earlier.options[name] ?? ""
-      if other != value { found.append(.option(name, earlier: other)) }
-    }
+    found += RunDifference.options(
+      of: division, earlier: earlier.division, default: DivisionRules())
+    found += RunDifference.options(of: rules, earlier: earlier.rules, default: ResultRules())
     return found
   }
 

@@ -101,7 +101,7 @@ import Testing
       """)
     var request = given.request()
     request.engine = engine
-    for choice in [MigrationRequest.ExtraTableChoice.refuse, .keep] {
+    for choice in [ResultRules.ExtraTables.refuse, .keep] {
       request.extraTables = choice
       let found = await refused(request, given)
       #expect(found.map(\.name) == ["ZPERSON.ZOWN", "ZTAG.ZALL"])

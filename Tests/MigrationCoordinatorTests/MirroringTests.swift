@@ -95,7 +95,7 @@ import Testing
   {
     let given = try given()
     var request = given.request()
-    for choice in MigrationRequest.ExtraTableChoice.allCases {
+    for choice in ResultRules.ExtraTables.allCases {
       request.extraTables = choice
       await #expect {
         try await given.run(request)

@@ -2,9 +2,9 @@ import Mapping
 import ObjectModel
 
 /// What is done about what is wrong with a store before it is migrated.
-package struct DefectChoices: Hashable, Sendable {
+package struct DefectChoices: Hashable, Codable, Sendable {
   /// What is done about objects that a uniqueness constraint forbids.
-  package enum Duplicates: String, Sendable, CaseIterable {
+  package enum Duplicates: String, Hashable, Codable, Sendable, CaseIterable {
     /// They are refused.
     case fail
     /// Of objects that agree, the one with the lowest key stays.
@@ -17,7 +17,7 @@ package struct DefectChoices: Hashable, Sendable {
   }
 
   /// What is done about references to objects that are not there.
-  package enum Dangling: String, Sendable, CaseIterable {
+  package enum Dangling: String, Hashable, Codable, Sendable, CaseIterable {
     /// They are carried over as they are, as Core Data does.
     case keep
     /// They are refused.
@@ -27,7 +27,7 @@ package struct DefectChoices: Hashable, Sendable {
   }
 
   /// What is done about values that the new type has no equal for.
-  package enum Values: String, Sendable, CaseIterable {
+  package enum Values: String, Hashable, Codable, Sendable, CaseIterable {
     /// They are refused.
     case fail
     /// They become the nearest value, where there is one.
@@ -37,7 +37,7 @@ package struct DefectChoices: Hashable, Sendable {
   }
 
   /// What is done about objects that have several objects in a relationship that is to-one now.
-  package enum Many: String, Sendable, CaseIterable {
+  package enum Many: String, Hashable, Codable, Sendable, CaseIterable {
     /// They are refused.
     case fail
     /// The first object stays, by its place or its key; references to the others are given up.
@@ -45,7 +45,7 @@ package struct DefectChoices: Hashable, Sendable {
   }
 
   /// What is done about objects that would lack a mandatory to-one relationship.
-  package enum Missing: String, Sendable, CaseIterable {
+  package enum Missing: String, Hashable, Codable, Sendable, CaseIterable {
     /// They are refused.
     case fail
     /// They are dropped, which is a loss that needs consent.
@@ -66,6 +66,14 @@ package struct DefectChoices: Hashable, Sendable {
   /// Refuses what cannot be migrated, and keeps the rest as it is.
   package init() {}
 
+  // The names of the tool's options, without the `on-` of all of them.
+  private enum CodingKeys: String, CodingKey {
+    case duplicates = "duplicate"
+    case dangling
+    case values = "value"
+    case missing, many
+  }
+
   /// Whether a store with defects is mended in a copy first.
   var mends: Bool { dangling == .nullify || asksDemands }
 
@@ -83,29 +91,6 @@ package struct DefectChoices: Hashable, Sendable {
     if missing == .drop { found.append("--on-missing drop") }
     if many == .first { found.append("--on-many first") }
     return found
-  }
-
-  /// The choices as the options of the tool, by name.
-  var options: [String: String] {
-    [
-      "--on-duplicate": duplicates == .fail ? "" : duplicates.rawValue,
-      "--on-dangling": dangling == .keep ? "" : dangling.rawValue,
-      "--on-value": values == .fail ? "" : values.rawValue,
-      "--on-missing": missing == .fail ? "" : missing.rawValue,
-      "--on-many": many == .fail ? "" : many.rawValue,
-    ]
-  }
-
-  /// Takes a choice by the option of the tool; false where there is no such option or word.
-  mutating func take(_ option: String, _ word: String) -> Bool {
-    switch option {
-    case "--on-duplicate": Duplicates(rawValue: word).map { duplicates = $0 } != nil
-    case "--on-dangling": Dangling(rawValue: word).map { dangling = $0 } != nil
-    case "--on-value": Values(rawValue: word).map { values = $0 } != nil
-    case "--on-missing": Missing(rawValue: word).map { missing = $0 } != nil
-    case "--on-many": Many(rawValue: word).map { many = $0 } != nil
-    default: false
-    }
   }
 }
 

@@ -10,7 +10,10 @@ struct MadeOutput: Encodable {
   private var inode: UInt64
   private var bytes: Int64
   private var modified: Int64
-  private var options: [String]
+  private var models: [String: [String]]
+  private var way: [Bool]
+  private var journalMode: String?
+  private var rules: ResultRules
 
   /// Describes the output of a request, a file with this status whatever its name.
   init(_ status: FileStatus, of request: MigrationRequest, from source: SourceFingerprint) {
@@ -19,7 +22,14 @@ struct MadeOutput: Encodable {
     inode = status.inode
     bytes = status.size
     modified = status.modified
-    options = request.resultOptions
+    models = [
+      "target": request.target.map(\.string), "configuration": [request.configuration ?? ""],
+      "models": request.models.map(\.string), "mappings": request.mappings.map(\.string),
+      "mapping folders": request.mappingFolders.map(\.string), "order": request.versionOrder,
+    ]
+    way = [request.isProgressive, request.infersOnly, request.infers]
+    journalMode = request.journalMode?.rawValue
+    rules = request.rules
   }
 
   /// The description as text; equal texts mean the same output of the same source and options.

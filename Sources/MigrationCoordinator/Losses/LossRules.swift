@@ -13,8 +13,8 @@ extension MigrationRequest {
     let isInPlace = output == nil || isIntermediate
     var decision = LossDecision(
       consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
-    decision.convertsValues = defectChoices.values == .convert
-    decision.dropsHistory = history == .drop
+    decision.convertsValues = rules.defectChoices.values == .convert
+    decision.dropsHistory = rules.history == .drop
     return decision
   }
 }

@@ -1,16 +1,11 @@
-import ObjectMigration
-
 extension MigrationRequest {
   /// The choices on which the result depends, by the option that names each; empty for one without
   /// a word.
   var statedChoices: [String: String] {
-    var result = defectChoices.options.filter { !$0.value.isEmpty }
-    if history != .keep { result["--history"] = history.rawValue }
-    if cloudKit != .refuse { result["--cloudkit"] = cloudKit.rawValue }
-    if extraTables != .refuse { result["--extra-tables"] = extraTables.rawValue }
-    if validation != .strict { result["--validation"] = validation.rawValue }
-    if salvages { result["--salvage"] = "" }
-    if givesNewUUID { result["--new-uuid"] = "" }
+    // Expressions and join tables belong to the way, which a record states beside the choices.
+    var result = NamedOptions(rules).differing(from: NamedOptions(ResultRules())).filter {
+      if case .list = $0.value { false } else { true }
+    }.mapValues(\.text)
     if let journalMode { result["--journal-mode"] = journalMode.rawValue }
     switch lossConsent {
     case .none: break
@@ -40,7 +35,7 @@ extension MigrationRequest {
   /// Whether it names the way itself.
   package var namesRoute: Bool {
     !mappings.isEmpty || !mappingFolders.isEmpty || isProgressive || infersOnly || !infers
-      || !versionOrder.isEmpty || isStepwise || !settings.isEmpty
+      || !versionOrder.isEmpty || division.isStepwise || !rules.settings.isEmpty
   }
 
   /// Takes the choices that a record states and this request does not make itself.
@@ -56,25 +51,17 @@ extension MigrationRequest {
   }
 
   private mutating func take(_ option: String, _ word: String) -> Bool {
-    switch option {
-    case "--history": HistoryChoice(rawValue: word).map { history = $0 } != nil
-    case "--cloudkit": CloudKitChoice(rawValue: word).map { cloudKit = $0 } != nil
-    case "--extra-tables": ExtraTableChoice(rawValue: word).map { extraTables = $0 } != nil
-    case "--validation": ValidationMode(rawValue: word).map { validation = $0 } != nil
-    case "--journal-mode": JournalMode(rawValue: word).map { journalMode = $0 } != nil
-    case "--salvage":
-      {
-        salvages = true
-        return true
-      }()
-    case "--new-uuid":
-      {
-        givesNewUUID = true
-        return true
-      }()
-    // What may be lost is no matter of a result that is there.
-    case "--allow-loss": true
-    default: defectChoices.take(option, word)
+    // What may be lost does not matter to a result that is there.
+    if option == "--allow-loss" { return true }
+    if option == "--journal-mode" {
+      journalMode = JournalMode(rawValue: word) ?? journalMode
+      return JournalMode(rawValue: word) != nil
     }
+    var options = NamedOptions(rules)
+    guard options.set(option, to: word), let found = options.rules(ResultRules.self) else {
+      return false
+    }
+    rules = found
+    return true
   }
 }

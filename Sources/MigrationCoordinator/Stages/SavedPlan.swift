@@ -10,37 +10,25 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// Everything on which a plan depends; a plan with other inputs is not resumed.
+/// The store, models and mapping models on which a plan depends; a plan with other inputs is not
+/// resumed.
+///
+/// The options on which it depends are those of its run, see `RunInputs`.
 struct PlanInputs: Hashable, Codable, Sendable {
   var fingerprint: SourceFingerprint
   /// The checksum of the source's version hashes; `destinationModel` likewise.
   var sourceModel: String
   var destinationModel: String
-  var rangeRows: Int64?
-  var engine: EngineName?
-  /// The mapping models and whether objects are validated, nil without mapping models.
-  var objects: Objects?
-
-  struct Objects: Hashable, Codable, Sendable {
-    var mappings: [MappingModel]
-    var validates: Bool
-  }
+  var mappings: [MappingModel]
   /// Checksums of the versions between the first and the last.
   var steps: [String] = []
-  /// The names of join tables that the request asks for.
-  var joinTables: [String] = []
 
-  init(request: MigrationRequest, survey: StoreSurvey, stage: Stage) {
+  init(survey: StoreSurvey, stage: Stage) {
     fingerprint = survey.access.fingerprint
     sourceModel = survey.metadata.versionHashes.checksum
     destinationModel = stage.destination.hashes.checksum
-    rangeRows = request.rangeRows
-    engine = request.engine
-    let mappings = stage.mappings
-    objects =
-      mappings.isEmpty ? nil : .init(mappings: mappings, validates: request.validation != .off)
+    mappings = stage.mappings
     steps = stage.steps.dropFirst().map(\.source.hashes.checksum)
-    joinTables = request.joinTables
   }
 }
 
@@ -48,7 +36,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
 struct SavedPlan: ResumableFile, Sendable {
   /// The version of `plan.json` and of all files without one of their own: the result under
   /// assembly, the claims, the places.
-  static let formatVersion = 7
+  static let formatVersion = 8
 
   var id: String
   var inputs: PlanInputs

@@ -150,7 +150,7 @@ struct StageRun {
   private func plan(
     input: StageInput, type: any MigrationEngine.Type, under restriction: PlanRestriction?
   ) throws -> SavedPlan {
-    let inputs = PlanInputs(request: request, survey: survey, stage: stage)
+    let inputs = PlanInputs(survey: survey, stage: stage)
     if let saved = try workspace.savedPlan(inputs, by: type.name),
       restriction == nil || saved.restriction == restriction
     {

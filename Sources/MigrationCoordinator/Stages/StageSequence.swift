@@ -284,7 +284,7 @@ struct StageSequence {
         try step.mappings.map { try Self.text(mapping: $0.mapping) } + [
           step.destination.hashes.checksum
         ]
-      } + ["\(request.validation)"]
+      }
   }
 
   /// A mapping model as text that is the same in every process, random if it has none.

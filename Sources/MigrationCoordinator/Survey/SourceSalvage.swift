@@ -71,7 +71,7 @@ package struct SalvageableDamage: Error {
 extension MigrationRequest {
   /// An error that tells damage with what a salvage would take; any other error as it is.
   func tellingSalvage(behind damage: any Error, readable: FilePath) -> any Error {
-    guard !salvages, damage.isDamageOfSource else { return damage }
+    guard !rules.salvages, damage.isDamageOfSource else { return damage }
     do {
       return SalvageableDamage(
         damage: damage, outlook: .takes(try StoreSalvage(of: readable, memory: memory).examine()))
