@@ -178,8 +178,8 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "DataExport", "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB", "Mapping",
-        "MappingFiles", "MigrationCoordinator", "MigrationEngine", "MigrationStatus",
+        "DataExport", "Digests", "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB",
+        "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationEngine", "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
         "Planning",
         "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
@@ -271,7 +271,7 @@ let package = Package(
       of: "Godwit",
       [
         "ForgetfulTool", "GodwitExecutable", "MappingFiles", "ModelFiles", "PolicyTool",
-        .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
+        .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
       ]),
     .tests(
       of: "GodwitTool",

@@ -33,3 +33,29 @@ package enum SecretComparison {
     first.count == second.count && sodium_memcmp(first, second, first.count) == 0
   }
 }
+
+/// The SHA-256 of a message that comes in parts.
+package struct SecureHashStream {
+  private var state = crypto_hash_sha256_state()
+
+  /// Begins with no bytes.
+  package init() {
+    let status = crypto_hash_sha256_init(&state)
+    precondition(status == 0, "a digest of bytes in memory cannot fail")
+  }
+
+  /// Appends bytes to the message.
+  package mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.assumingMemoryBound(to: UInt8.self).baseAddress else { return }
+    let status = crypto_hash_sha256_update(&state, start, UInt64(bytes.count))
+    precondition(status == 0, "a digest of bytes in memory cannot fail")
+  }
+
+  /// The digest of all bytes so far, after which nothing more is appended.
+  package consuming func digest() -> [UInt8] {
+    var digest = [UInt8](repeating: 0, count: SecureHash.sha256.length)
+    let status = crypto_hash_sha256_final(&state, &digest)
+    precondition(status == 0, "a digest of bytes in memory cannot fail")
+    return digest
+  }
+}

@@ -45,12 +45,12 @@ extension MigrationReport {
     section.facts.append(.init("new store", destination))
     if let oldStore { section.facts.append(.init("old store", oldStore)) }
     if let engineDeclined { section.lines.append(Markup("Another engine: \(engineDeclined).")) }
-    if let verification { section.lines.append(Markup(verification)) }
+    if wasVerifiedFully != nil { section.lines.append(Markup(verificationSentence)) }
     return section
   }
 
   /// The steps, nil where there is one that is inferred.
-  private var routeSection: Page.Section? {
+  var routeSection: Page.Section? {
     guard steps.count > 1 || steps.contains(where: { !$0.mappings.isEmpty }) else { return nil }
     var section = Page.Section("Route")
     let isStaged = steps.contains { $0.stage > 1 }
@@ -70,11 +70,11 @@ extension MigrationReport {
     return section
   }
 
-  /// What was looked at before the result took its place, nil if nothing was made.
-  private var verification: String? {
+  /// What was verified before the result took its place.
+  var verificationSentence: String {
     let accounts = "Rows in are rows out and what is accounted for below."
     return switch (wasVerifiedFully, engine?.rawValue) {
-    case (nil, _): nil
+    case (nil, _): "The new store is a copy of the old one."
     case (true?, "clone"?):
       "\(accounts) Of the tables that changed, what the workers wrote and what the result holds have "
         + "the same digests, and integrity_check read the whole store and found nothing."
@@ -94,7 +94,7 @@ extension MigrationReport {
     }
   }
 
-  private var objectSection: Page.Section? {
+  var objectSection: Page.Section? {
     let summary = MigrationSummary(self)
     let made = summary.made
     guard !summary.entities.isEmpty || !made.isEmpty else { return nil }

@@ -107,6 +107,13 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
+      "Write a receipt to this file: hashes and counts of both stores, and each loss with its "
+        + "consent; a page if it ends in .html, else JSON; may be given again.",
+      valueName: "file"))
+  var receipt: [FilePath] = []
+
+  @Option(
+    help: ArgumentHelp(
       "How standard error tells what happens: text, or json, an event a line.", valueName: "form"))
   var logFormat = LogFormat.text
 
@@ -137,6 +144,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.output = output
     if let log { migration.logger = log.logger }
     let files = try report.map { try MigrationReportFile($0, of: migration) }
+    let receipts = try receiptFiles(of: migration)
     log?.show(.begun(store: store, destination: output ?? store))
     let result: StoreMigration.Result
     do {
@@ -155,7 +163,14 @@ struct MigrateCommand: AsyncParsableCommand {
     }
     Self.show(result, isAlone: true)
     for file in files { try file.write(result) }
+    if let note = try receipts?.write(result) {
+      Terminal.standardError.line(text: "godwit: note: \(note)")
+    }
     log?.show(.done(outcome: result.outcome, rows: result.rows))
+  }
+
+  private func receiptFiles(of migration: StoreMigration) throws -> MigrationReceiptFiles? {
+    receipt.isEmpty ? nil : try MigrationReceiptFiles(receipt, of: migration)
   }
 
   private var migration: StoreMigration {
@@ -173,7 +188,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.engine = engine
     migration.keepsRecord = !noRecord
     migration.leavesInstantsUntold = logFormat != .json
-    migration.namesVersions = !report.isEmpty
+    migration.namesVersions = !report.isEmpty || !receipt.isEmpty
     migration.copiesIfCurrent = copyIfCurrent
     migration.givesNewUUID = newUUID
     migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }
@@ -184,7 +199,8 @@ struct MigrateCommand: AsyncParsableCommand {
     if stores.isEmpty { throw ValidationError("Name a store.") }
     if stores.count > 1 {
       for (name, isGiven) in [
-        ("--report", !report.isEmpty), ("--log-format json", logFormat == .json),
+        ("--report", !report.isEmpty), ("--receipt", !receipt.isEmpty),
+        ("--log-format json", logFormat == .json),
         ("--log-sql", logSQL), ("--postpone-swap", postponeSwap != nil),
       ] where isGiven {
         throw ValidationError("\(name) is about one store: name no other, or leave it out.")
@@ -196,6 +212,10 @@ struct MigrateCommand: AsyncParsableCommand {
     if discardOld && loss.salvage {
       throw ValidationError(
         "--salvage keeps the damaged store, of which more may be read: leave --discard-old out.")
+    }
+    if discardOld && !receipt.isEmpty {
+      throw ValidationError(
+        "--receipt is about both stores, of which --discard-old removes one: leave one out.")
     }
     if discardOld && output != nil {
       throw ValidationError("--discard-old and --output leave nothing to remove: leave one out.")

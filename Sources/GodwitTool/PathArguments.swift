@@ -13,37 +13,50 @@ extension FilePath {
 }
 
 extension Argument where Value == FilePath {
-  init(help: ArgumentHelp? = nil) { self.init(help: help, transform: FilePath.typed) }
+  init(help: ArgumentHelp? = nil) {
+    self.init(help: help, completion: .file(), transform: FilePath.typed)
+  }
+}
+
+extension Argument where Value == FilePath? {
+  init(help: ArgumentHelp? = nil) {
+    self.init(help: help, completion: .file(), transform: FilePath.typed)
+  }
 }
 
 extension Argument where Value == [FilePath] {
-  init(help: ArgumentHelp? = nil) { self.init(help: help, transform: FilePath.typed) }
+  init(help: ArgumentHelp? = nil) {
+    self.init(help: help, completion: .file(), transform: FilePath.typed)
+  }
 
   init(wrappedValue: [FilePath], help: ArgumentHelp? = nil) {
-    self.init(wrappedValue: wrappedValue, help: help, transform: FilePath.typed)
+    self.init(
+      wrappedValue: wrappedValue, help: help, completion: .file(), transform: FilePath.typed)
   }
 }
 
 extension Option where Value == FilePath {
   init(name: NameSpecification = .long, help: ArgumentHelp? = nil) {
-    self.init(name: name, help: help, transform: FilePath.typed)
+    self.init(name: name, help: help, completion: .file(), transform: FilePath.typed)
   }
 }
 
 extension Option where Value == FilePath? {
   init(name: NameSpecification = .long, help: ArgumentHelp? = nil) {
-    self.init(name: name, help: help, transform: FilePath.typed)
+    self.init(name: name, help: help, completion: .file(), transform: FilePath.typed)
   }
 }
 
 extension Option where Value == [FilePath] {
   init(name: NameSpecification = .long, help: ArgumentHelp? = nil) {
-    self.init(name: name, help: help, transform: FilePath.typed)
+    self.init(name: name, help: help, completion: .file(), transform: FilePath.typed)
   }
 
   init(
     wrappedValue: [FilePath], name: NameSpecification = .long, help: ArgumentHelp? = nil
   ) {
-    self.init(wrappedValue: wrappedValue, name: name, help: help, transform: FilePath.typed)
+    self.init(
+      wrappedValue: wrappedValue, name: name, help: help, completion: .file(),
+      transform: FilePath.typed)
   }
 }

@@ -11,13 +11,17 @@ struct VerifyCommand: AsyncParsableCommand {
       the migration used, and compares it with the new store to the last byte: rows, relationships, \
       orders, keys, metadata, indexes, pages, external files. Both stores are left as they are. The \
       record beside the new store says by which way and with which choices it was made; without it, \
-      give the same options as to `migrate`.
+      give the same options as to `migrate`. With --receipt one store or both are compared with what \
+      the receipt of their migration says, without each other.
       """,
-    examples: ["godwit verify Old.sqlite New.sqlite"],
+    examples: [
+      "godwit verify Old.sqlite New.sqlite",
+      "godwit verify --receipt receipt.json New.sqlite",
+    ],
     statuses: [
       0: "the new store is what the old one should have become",
       64: "nothing says how the new store was made, and it is not what inference makes",
-      65: "they differ, or something could not be judged",
+      65: "they differ from each other or the receipt, or something could not be judged",
       66: "one of them is not there",
     ],
     page: "docs/verification.md")
@@ -25,8 +29,13 @@ struct VerifyCommand: AsyncParsableCommand {
   @Argument(help: "The store before the migration.")
   var old: FilePath
 
-  @Argument(help: "The store after it.")
-  var new: FilePath
+  @Argument(help: "The store after it; with --receipt it may be left out.")
+  var new: FilePath?
+
+  @Option(
+    help: ArgumentHelp(
+      "Compare each store with what this receipt in JSON says of it.", valueName: "file"))
+  var receipt: FilePath?
 
   @Option(
     name: .customLong("to"),
@@ -65,12 +74,17 @@ struct VerifyCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard limit >= 0 else { throw ValidationError("--limit takes 0 or more.") }
+    if new == nil, receipt == nil {
+      throw ValidationError("Name the new store as well, or the receipt of its migration.")
+    }
   }
 
   func run() async throws {
+    if let receipt { return try await check(receipt) }
+    guard let new else { return }
     let bar = ProgressBar()
     defer { bar.clear() }
-    let report = try await verification.run { bar.show(fraction: $0.fraction, $0.phase) }
+    let report = try await verification(of: new).run { bar.show(fraction: $0.fraction, $0.phase) }
     bar.clear()
     let out = Terminal.standardOutput
     if json {
@@ -83,7 +97,21 @@ struct VerifyCommand: AsyncParsableCommand {
     if !json { out.line(text: report.verdict) }
   }
 
-  private var verification: StoreVerification {
+  private func check(_ receipt: FilePath) async throws {
+    var check = try ReceiptCheck(receipt)
+    check.models = target + models
+    let (asked, stores) = (check, [old, new].compactMap(\.self))
+    let report = try await ToolProcess.cancellable { try asked.run(stores) }
+    let out = Terminal.standardOutput
+    if json {
+      out.line(json: try JSONOutput.text(value: report))
+    } else {
+      for line in report.lines { out.line(text: line) }
+    }
+    guard report.isAlike else { throw report.failure }
+  }
+
+  private func verification(of new: FilePath) -> StoreVerification {
     var migration = StoreMigration(store: old, toMerged: target)
     migration.configuration = configuration
     migration.models = models

@@ -25,6 +25,16 @@ import Testing
         == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")
   }
 
+  @Test(arguments: [0, 1, 63, 64, 65, 999])
+  func `SHA-256 is the same of a message in parts`(part: Int) {
+    let message = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    var stream = SecureHashStream()
+    for bytes in [message[..<part], message[part...], []] {
+      Array(bytes).withUnsafeBytes { stream.append($0) }
+    }
+    #expect(stream.digest() == SecureHash.sha256.digest(of: message))
+  }
+
   @Test(arguments: [
     (
       "",

@@ -347,7 +347,8 @@ class Runner:
         if setting == "migrated":
             self.tool.run("migrate", store, "--to", model)
             self.tool.run("migrate", os.path.join(folder, "Old.sqlite"), "--to", model,
-                          "--output", os.path.join(folder, "New.sqlite"))
+                          "--output", os.path.join(folder, "New.sqlite"),
+                          "--receipt", os.path.join(folder, "receipt.json"))
         if setting == "released":
             self.tool.run("versions", "lock", model)
             for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "2.1"],

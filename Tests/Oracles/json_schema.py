@@ -5,6 +5,7 @@ a schema say more than is checked.
 """
 import json
 import os
+import re
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schemas")
 NOTES = {"$schema", "$defs", "title", "description"}
@@ -55,6 +56,10 @@ class Schema:
     def _enum(self, value, told, place, _):
         if value not in told:
             yield f"{place} is {value!r:.60}, none of {told}"
+
+    def _pattern(self, value, told, place, _):
+        if isinstance(value, str) and not re.search(told, value):
+            yield f"{place} is {value!r:.60}, which does not match {told}"
 
     def _minimum(self, value, told, place, _):
         if TYPES["number"](value) and value < told:

@@ -159,7 +159,7 @@ def require_answer(arguments, status, out):
                       f"{out[:200]!r}") from error
     if not isinstance(answer, dict):
         raise Failure(f"godwit {' '.join(words)}: prints no object: {out[:200]!r}")
-    name = ANSWERS.get(words[0])
+    name = "verify-receipt" if "--receipt" in words else ANSWERS.get(words[0])
     # The state of a migration has a text of that name.
     if isinstance(answer.get("error"), dict):
         name = "error"

@@ -1,0 +1,164 @@
+import Foundation
+import MigrationCoordinator
+import Pages
+import StoreFormat
+import Survey
+import SystemCalls
+public import SystemPackage
+
+/// The files for the receipt of a migration: pages for people if they end in `.html`, JSON
+/// otherwise (docs/schemas/receipt.schema.json).
+public struct MigrationReceiptFiles: Sendable {
+  private let request: MigrationRequest
+  private let source: SealedStore
+  private let files: [OutputFile]
+
+  /// Checks that the files can be written and replace nothing but earlier receipts, and reads the
+  /// store that is to be migrated.
+  ///
+  /// - Throws: `MigrationFailure`, if a file cannot be written or the store cannot be read;
+  ///   `CancellationError`, if the task was cancelled.
+  public init(_ paths: [FilePath], of migration: StoreMigration) throws {
+    let request = migration.request
+    self.request = request
+    guard !migration.discardsOld else {
+      throw MigrationFailure(
+        .usage, "a receipt is about both stores, so the old one has to stay: keep it.")
+    }
+    files = try paths.map { path in
+      try OutputFile(
+        path, besides: [request.store, request.output].compactMap(\.self), noun: "receipt",
+        isEarlier: Self.isReceipt)
+    }
+    source = try MigrationFailure.catching {
+      try SealedStore(
+        request.store, versions: [], models: request.target + request.models,
+        acceptsDamage: request.salvages)
+    }
+  }
+
+  /// Whether bytes are a page of Godwit's, or a receipt.
+  private static func isReceipt(_ bytes: [UInt8]) -> Bool {
+    (try? MigrationReceipt(bytes)) != nil
+      || String(decoding: bytes.prefix(1024), as: UTF8.self).contains(Page.mark)
+  }
+
+  /// Writes the receipt of a migration that succeeded.
+  ///
+  /// - Returns: a note where there is nothing to write a receipt of, nil otherwise.
+  /// - Throws: `MigrationFailure`, if it cannot be made or written.
+  public func write(_ result: StoreMigration.Result) throws -> String? {
+    let report = result.core
+    switch result.outcome {
+    case .migrated, .copied: break
+    case .alreadyCurrent: return "nothing was migrated, so there is no receipt."
+    case .alreadyThere, .finishedEarlier:
+      throw MigrationFailure(
+        .cannotWrite,
+        "\(result.destination) was made by an earlier run, and nobody has counted for a receipt then: "
+          + "take the migration back or name another output, and migrate again.")
+    }
+    let receipt = try MigrationFailure.catching { try describe(report) }
+    for file in files {
+      try file.write(
+        MigrationReportFile.isPage(file.path)
+          ? receipt.page(of: report) : try JSONOutput.text(value: receipt).text + "\n",
+        as: "the migration is done, but its receipt")
+    }
+    return nil
+  }
+
+  private func describe(_ report: MigrationReport) throws -> MigrationReceipt {
+    var old = source.description
+    old.versions = report.steps.first?.from ?? []
+    old.keptAs = report.oldStore
+    try requireSame(FilePath(report.oldStore ?? report.store))
+    var new = try SealedStore(
+      FilePath(report.destination), versions: report.steps.last?.to ?? old.versions,
+      models: request.target + request.models, acceptsDamage: false
+    ).description
+    new.path = (request.output ?? request.store).string
+    let made = Date().formatted(.iso8601)
+    var receipt = MigrationReceipt(report, source: old, result: new, made: made)
+    receipt.steps = try report.steps.map { step in
+      let mappings = try step.mappings.map { path in
+        MigrationReceipt.Step.Mapping(path: path, sha256: try Self.hash(of: FilePath(path)))
+      }
+      return MigrationReceipt.Step(from: step.from, to: step.to, mappings: mappings)
+    }
+    let decision = request.lossDecision
+    receipt.losses = report.losses.map { .init($0, consent: decision.ground(for: $0)) }
+    receipt.fillEstimates(of: report)
+    try receipt.requireAgreement(with: report)
+    return receipt
+  }
+
+  /// The hash of a mapping model, which is a file or a folder.
+  private static func hash(of path: FilePath) throws -> String {
+    guard try Files.fileStatus(path).isDirectory else { return try FileHash.of(path) }
+    return try FileHash.files(in: path)?.sha256 ?? ""
+  }
+
+  /// Checks that the old store is what was hashed before the migration.
+  private func requireSame(_ path: FilePath) throws {
+    let now = try SourceFingerprint(of: path)
+    if now == source.fingerprint { return }
+    // What its log held may have come into the main file, or the file may have been copied.
+    let access = try SourceAccess.open(path, acceptsShort: request.salvages)
+    guard try FileHash.of(SourceFile(access.readable)) == source.description.sha256 else {
+      throw MigrationFailure(
+        .cannotWrite,
+        "the migration is done, but there is no receipt of it: an app has written to \(path) since it "
+          + "was hashed. Migrate while no app has it open.")
+    }
+  }
+}
+
+extension MigrationReceipt {
+  /// Reads a receipt in JSON.
+  init(_ bytes: [UInt8]) throws {
+    self = try JSONDecoder().decode(Self.self, from: Data(bytes))
+    guard isKnown else { throw CocoaError(.fileReadCorruptFile) }
+  }
+
+  /// Puts counts in place of the estimates of tables that stayed where they were.
+  fileprivate mutating func fillEstimates(of report: MigrationReport) {
+    for stage in report.accounts {
+      for entity in stage.entities where entity.isEstimated == true {
+        guard let count = source.objects?[entity.entity],
+          let index = objects.firstIndex(where: {
+            $0.stage == stage.stage && $0.entity == entity.entity
+          })
+        else { continue }
+        (objects[index].in, objects[index].out) = (count, count)
+      }
+    }
+  }
+
+  /// Checks that the accounts of the migration are what both stores have.
+  fileprivate func requireAgreement(with report: MigrationReport) throws {
+    var wrong: [String] = []
+    if let counted = source.objects, let first = objects.first?.stage {
+      let told = Dictionary(
+        objects.filter { $0.stage == first }.map { ($0.entity, $0.in) }, uniquingKeysWith: +)
+      wrong += Self.differences(told, counted)
+    }
+    if report.stayingRows == nil, let last = report.accounts.last, let counted = result.objects {
+      wrong += Self.differences(last.rows, counted)
+    }
+    guard !wrong.isEmpty else { return }
+    throw MigrationFailure(
+      .cannotWrite,
+      "the migration is done, but there is no receipt of it: the accounts and the stores differ ("
+        + "\(ListText(wrong, most: 5))). An app may have written to \(result.path) meanwhile.")
+  }
+
+  private static func differences(
+    _ told: [String: Int64], _ counted: [String: Int64]
+  ) -> [String] {
+    Set(told.keys).union(counted.keys).sorted().compactMap { name in
+      let (told, found) = (told[name] ?? 0, counted[name] ?? 0)
+      return told == found ? nil : "\(name): \(told) and \(found)"
+    }
+  }
+}

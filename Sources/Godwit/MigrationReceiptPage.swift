@@ -1,0 +1,101 @@
+import MigrationCoordinator
+import Pages
+
+extension MigrationReceipt {
+  /// The receipt as a page of HTML that needs no other file.
+  func page(of report: MigrationReport) -> String {
+    Page(
+      generator: godwit, title: "Receipt: \(result.path)", outcome: outcome, isGood: true,
+      subtitle: "\(made) · Godwit \(godwit)",
+      sections: [
+        storeSection, verificationSection, report.routeSection, report.objectSection,
+        referenceSection, lossSection, noteSection,
+      ].compactMap(\.self)
+    ).html
+  }
+
+  private var storeSection: Page.Section {
+    var section = Page.Section("Stores")
+    section.table = Page.Table(
+      [.init(""), .init("old store", .sentence), .init("new store", .sentence)],
+      [
+        ("path", { $0.path }), ("kept as", { $0.keptAs ?? "" }),
+        ("version", { "\(VersionText($0.versions))" }), ("UUID", { $0.uuid }),
+        ("version checksum", { $0.versionChecksum }), ("bytes", { "\(GroupedText($0.bytes))" }),
+        ("SHA-256", { $0.sha256 }), ("external files", { $0.externalFiles?.words ?? "none" }),
+        ("objects", { $0.objects.map { "\(GroupedText($0.values.reduce(0, +)))" } ?? "" }),
+        (
+          "references",
+          { $0.references.map { "\(GroupedText($0.reduce(0) { $0 + $1.count }))" } ?? "" }
+        ),
+      ].map { (name: String, value: (Store) -> String) in
+        [Page.Cell(name), .init(value(source), .sentence), .init(value(result), .sentence)]
+      })
+    return section
+  }
+
+  private var verificationSection: Page.Section {
+    var section = Page.Section("Verification")
+    section.lines = [
+      Markup(verification.sentence),
+      Markup(
+        "`godwit verify --receipt` with the receipt in JSON compares a store with these hashes."),
+    ]
+    return section
+  }
+
+  private var referenceSection: Page.Section? {
+    guard !references.isEmpty else { return nil }
+    var section = Page.Section("References that went")
+    section.table = Page.Table(
+      [
+        .init("relationship"), .init("in", .number), .init("out", .number),
+        .init("dropped, and why", .sentence),
+      ],
+      references.map { account in
+        [
+          .init("\(account.entity).\(account.relationship ?? "")"),
+          .init("\(GroupedText(account.in))", .number),
+          .init("\(GroupedText(account.out))", .number),
+          .init(
+            account.dropped.map { "\(GroupedText($0.count)) \($0.cause)" }.joined(separator: ", "),
+            .sentence),
+        ]
+      })
+    return section
+  }
+
+  private var lossSection: Page.Section? {
+    guard !losses.isEmpty else { return nil }
+    var section = Page.Section("Lost")
+    section.table = Page.Table(
+      [.init("loss", .sentence), .init("allowed by", .sentence)],
+      losses.map { [.init($0.sentence, .sentence), .init($0.consentWords, .sentence)] })
+    return section
+  }
+
+  private var noteSection: Page.Section? {
+    guard !notes.isEmpty else { return nil }
+    var section = Page.Section("Notes")
+    section.lines = notes.map { Markup($0) }
+    return section
+  }
+}
+
+extension MigrationReceipt.Files {
+  fileprivate var words: String {
+    "\(CountText(Int64(count), "file")), \(ByteText(bytes)), SHA-256 \(sha256)"
+  }
+}
+
+extension MigrationReceipt.Loss {
+  /// What allowed the loss, in words.
+  fileprivate var consentWords: String {
+    switch consent {
+    case .named: "--allow-loss \(property.map { "\(entity).\($0)" } ?? entity)"
+    case .anything: "--allow-loss, of anything"
+    case .choice: "a choice of the user's about such objects or values"
+    case .model: "the new model, which lacks it"
+    }
+  }
+}

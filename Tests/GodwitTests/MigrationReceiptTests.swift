@@ -1,0 +1,126 @@
+import Foundation
+import GRDB
+import SystemPackage
+import Testing
+
+@testable import Godwit
+
+@Suite struct MigrationReceiptTests {
+  private let given: GivenStore
+  private var file: FilePath { FilePath(given.folder.appending(path: "receipt.json").path) }
+  private var output: FilePath { FilePath(given.output.path) }
+  private var store: FilePath { FilePath(given.store.path) }
+
+  init() throws {
+    given = try GivenStore(
+      Model.note + Model.tag, Model.noteWithoutPages + Model.tag)
+  }
+
+  private func migrate(_ change: (inout StoreMigration) -> Void = { _ in }) async throws
+    -> MigrationReceipt
+  {
+    var migration = given.migration()
+    migration.namesVersions = true
+    change(&migration)
+    let files = try MigrationReceiptFiles([file], of: migration)
+    #expect(try files.write(try await migration.run()) == nil)
+    return try ReceiptCheck(file).receipt
+  }
+
+  /// Changes a store as an app does.
+  private func removeTag(in store: URL) throws {
+    let queue = try DatabaseQueue(path: store.path)
+    try queue.write { try $0.execute(sql: "DELETE FROM ZTAG WHERE Z_PK = 1") }
+    try queue.close()
+  }
+
+  @Test func `a receipt has counts of both stores, and each loss with its consent`() async throws {
+    let receipt = try await migrate()
+    #expect(receipt.outcome == "migrated")
+    #expect(receipt.source.objects == ["Note": 30, "Tag": 30])
+    #expect(receipt.result.objects == receipt.source.objects)
+    #expect(receipt.source.uuid == receipt.result.uuid)
+    #expect(receipt.source.versions == ["1"] && receipt.result.versions == ["2"])
+    #expect(receipt.source.sha256 != receipt.result.sha256)
+    #expect(receipt.objects.map(\.out) == [30, 30])
+    #expect(receipt.losses.map(\.property) == ["pages"])
+    #expect(receipt.losses.map(\.consent) == [.model])
+    #expect(receipt.verification.level == "quick")
+  }
+
+  @Test func `a loss that was named is told as named`() async throws {
+    let receipt = try await migrate {
+      $0.allowedLoss = .some(["Note.pages"])
+      $0.failsOnLoss = true
+    }
+    #expect(receipt.losses.map(\.consent) == [.named])
+  }
+
+  @Test func `both stores are found to be as the receipt says`() async throws {
+    _ = try await migrate()
+    let report = try ReceiptCheck(file).run([output, store])
+    #expect(report.isAlike)
+    #expect(report.stores.map(\.role) == [.result, .source])
+  }
+
+  @Test func `a store that was written since differs, with what is in it now`() async throws {
+    _ = try await migrate()
+    try removeTag(in: given.output)
+    let report = try ReceiptCheck(file).run([output])
+    #expect(!report.isAlike)
+    #expect(report.stores[0].role == .result)
+    #expect(report.stores[0].differences.contains("Tag: 29 objects, and had 30."))
+    #expect(report.failure.exitStatus == .damaged)
+  }
+
+  @Test func `another store is neither the old nor the new one`() async throws {
+    _ = try await migrate()
+    let other = given.folder.appending(path: "Other.sqlite")
+    try given.makeStore(of: "1", objects: 10, at: other, seed: 2)
+    let report = try ReceiptCheck(file).run([FilePath(other.path)])
+    #expect(report.stores[0].role == nil)
+    #expect(report.stores[0].differences.count == 1)
+  }
+
+  @Test func `after a migration in place the kept store is the old one`() async throws {
+    let receipt = try await migrate { $0.output = nil }
+    let kept = FilePath(try #require(receipt.source.keptAs))
+    let report = try ReceiptCheck(file).run([kept, store])
+    #expect(report.isAlike)
+    #expect(report.stores.map(\.role) == [.source, .result])
+  }
+
+  @Test func `nothing migrated gives no receipt`() async throws {
+    try given.makeCurrent("1")
+    let migration = given.migration()
+    let files = try MigrationReceiptFiles([file], of: migration)
+    #expect(try files.write(try await migration.run())?.contains("no receipt") == true)
+    #expect(throws: MigrationFailure.self) { try ReceiptCheck(file) }
+  }
+
+  @Test func `an output of an earlier run gives no receipt`() async throws {
+    _ = try await migrate { $0.keepsRecord = true }
+    let migration = given.migration()
+    let files = try MigrationReceiptFiles([file], of: migration)
+    let result = try await migration.run()
+    let error = try #require(throws: MigrationFailure.self) { _ = try files.write(result) }
+    #expect(error.exitStatus == .cannotWrite)
+  }
+
+  @Test func `a receipt replaces an earlier one alone`() throws {
+    try Data("mine".utf8).write(to: URL(filePath: file.string))
+    let error = try #require(throws: MigrationFailure.self) {
+      _ = try MigrationReceiptFiles([file], of: given.migration())
+    }
+    #expect(error.exitStatus == .cannotCreate)
+  }
+
+  @Test func `a store that is written after it was hashed gives no receipt`() async throws {
+    let migration = given.migration()
+    let files = try MigrationReceiptFiles([file], of: migration)
+    let result = try await migration.run()
+    try removeTag(in: given.store)
+    let error = try #require(throws: MigrationFailure.self) { _ = try files.write(result) }
+    #expect(error.sentences[0].contains("an app has written to"))
+  }
+}
