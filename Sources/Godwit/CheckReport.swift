@@ -31,6 +31,8 @@ public struct CheckReport: Sendable {
   public let passedOver: [StoreSearch.PassedOver]
   /// The comparison of the model with its released versions; nil where none was made.
   public var releasedVersions: VersionLock.Report?
+  /// Whether released versions that are not as they were fail the check.
+  public var guardsVersions = false
 
   /// Takes what a check found.
   public init(
@@ -42,8 +44,14 @@ public struct CheckReport: Sendable {
     passedOver = search.passedOver
   }
 
-  /// The highest exit status of all stores.
-  public var exitStatus: Int32 { findings.map(\.exitStatus).max() ?? 0 }
+  /// The highest exit status of all stores and of released versions that are not as they were.
+  public var exitStatus: Int32 {
+    let broken = hasBrokenVersions ? ExitStatus.impossible.rawValue : 0
+    return max(findings.map(\.exitStatus).max() ?? 0, broken)
+  }
+
+  /// Whether released versions are guarded and not as they were.
+  var hasBrokenVersions: Bool { guardsVersions && releasedVersions?.problems.isEmpty == false }
 
   /// The seconds that all stores took together.
   public var seconds: Double { findings.map(\.seconds).reduce(0, +) }

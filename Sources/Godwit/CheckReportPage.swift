@@ -40,7 +40,7 @@ extension CheckReport {
       generator: ToolProcess.version,
       title: "Stores for \(target.map(\.string).joined(separator: ", "))",
       outcome: exitStatus == 0 ? "all is well" : "status \(exitStatus)", isGood: exitStatus == 0,
-      subtitle: verdict, sections: [matrix, remarks, left].compactMap(\.self)
+      subtitle: verdict, sections: [matrix, released, remarks, left].compactMap(\.self)
     ).html
   }
 
@@ -89,6 +89,17 @@ extension CheckReport {
       told.flatMap { store, lines in
         lines.enumerated().map { [Page.Cell($0 == 0 ? store : ""), .init($1, .sentence)] }
       })
+    return section
+  }
+
+  /// What became of the released versions of the model.
+  private var released: Page.Section? {
+    guard let releasedVersions else { return nil }
+    var section = Page.Section("Released versions")
+    section.badge =
+      releasedVersions.problems.isEmpty
+      ? .init("as they were", .good) : .init("not as they were", guardsVersions ? .bad : .held)
+    section.lines = releasedVersions.lines.map { Markup($0) }
     return section
   }
 

@@ -39,10 +39,12 @@ struct JUnitText {
 
   init(_ report: CheckReport) {
     let findings = report.findings
-    let failures = findings.count { $0.problem == .failure }
+    let failures =
+      findings.count { $0.problem == .failure } + (report.hasBrokenVersions ? 1 : 0)
     let errors = findings.count { $0.problem == .error }
+    let tests = findings.count + (report.releasedVersions == nil ? 0 : 1)
     let counts =
-      "tests=\"\(findings.count)\" failures=\"\(failures)\" errors=\"\(errors)\" skipped=\"0\" "
+      "tests=\"\(tests)\" failures=\"\(failures)\" errors=\"\(errors)\" skipped=\"0\" "
       + "time=\"\(Self.seconds(report.seconds))\""
     let suite = "godwit check to \(report.target.map(\.string).joined(separator: ", "))"
     var lines = [
@@ -50,8 +52,26 @@ struct JUnitText {
       "  <testsuite name=\"\(Self.attribute(suite))\" \(counts)>",
     ]
     for finding in findings { lines += Self.lines(finding) }
+    if let versions = report.releasedVersions {
+      lines += Self.lines(versions, isBroken: report.hasBrokenVersions)
+    }
     lines += ["  </testsuite>", "</testsuites>", ""]
     text = lines.joined(separator: "\n")
+  }
+
+  private static func lines(
+    _ versions: VersionLock.Report, isBroken: Bool
+  ) -> [String] {
+    let said = versions.lines.map(content).joined(separator: "\n")
+    let message = versions.problems.first.map { attribute($0.sentence) } ?? ""
+    return [
+      "    <testcase classname=\"godwit.versions\" name=\"\(attribute(versions.model))\" "
+        + "file=\"\(attribute(versions.model))\" time=\"0.000\">",
+      isBroken
+        ? "      <failure type=\"exit status 78\" message=\"\(message)\">\(said)</failure>"
+        : "      <system-out>\(said)</system-out>",
+      "    </testcase>",
+    ]
   }
 
   private static func lines(_ finding: StoreCheck.Finding) -> [String] {
@@ -64,7 +84,7 @@ struct JUnitText {
       let reasons = finding.reasons.isEmpty ? ["needs a migration"] : finding.reasons
       lines.append(
         "      <\(problem.rawValue) type=\"exit status \(finding.exitStatus)\" "
-          + "message=\"\(attribute(reasons[0]))\">"
+          + "message=\"\(attribute(summary(reasons)))\">"
           + reasons.map(content).joined(separator: "\n") + "</\(problem.rawValue)>")
     }
     let said = finding.lines
@@ -73,6 +93,12 @@ struct JUnitText {
         "      <system-out>" + said.map(content).joined(separator: "\n") + "</system-out>")
     }
     return lines + ["    </testcase>"]
+  }
+
+  /// The first reason, with the sentence before it where that ends in a colon.
+  private static func summary(_ reasons: [String]) -> String {
+    reasons[0].hasSuffix(":") && reasons.count > 1
+      ? "\(reasons[0]) \(reasons[1].trimmingPrefix { $0 == " " })" : reasons[0]
   }
 
   private static func seconds(_ seconds: Double) -> String {

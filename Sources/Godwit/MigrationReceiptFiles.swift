@@ -55,7 +55,7 @@ public struct MigrationReceiptFiles: Sendable {
     case .alreadyThere, .finishedEarlier:
       throw MigrationFailure(
         .cannotWrite,
-        "\(result.destination) was made by an earlier run, and nobody has counted for a receipt then: "
+        "\(result.destination) was made by an earlier run, and that run has written no receipt: "
           + "take the migration back or name another output, and migrate again.")
     }
     let receipt = try MigrationFailure.catching { try describe(report) }

@@ -55,6 +55,8 @@ struct CheckCommand: AsyncParsableCommand {
       valueName: "file.html"))
   var report: FilePath?
 
+  @OptionGroup var places: CheckPlaceOptions
+
   @Flag(help: "End with 78 if a released version of the model was edited, deleted or passed over.")
   var locked = false
 
@@ -80,6 +82,9 @@ struct CheckCommand: AsyncParsableCommand {
     if stores.isEmpty && !everyVersion {
       throw ValidationError("Name at least one store, or --every-version to have stores made.")
     }
+    if json && places.annotate == .gitlab {
+      throw ValidationError("--json and --annotate gitlab both print JSON: leave one out.")
+    }
     if noCompare && !migratesCopies {
       throw ValidationError("--no-compare leaves out what only --migrate does.")
     }
@@ -97,20 +102,22 @@ struct CheckCommand: AsyncParsableCommand {
     let search = StoreSearch(stores)
     let entries = search.entries + (made?.entries ?? [])
     // A folder may have one store too.
-    if !migratesCopies, !json, junit == nil, report == nil, stores.count == 1,
+    if !migratesCopies, !json, junit == nil, report == nil, !places.isAsked, stores.count == 1,
       entries.map(\.path) == stores, entries[0].failure == nil
     {
       return try await tell(entries[0], by: check, versions: guarded)
     }
     let file = try junit.map { try JUnitReportFile($0, besides: entries.map(\.path)) }
     let page = try self.report.map { try CheckReportPage($0, besides: entries.map(\.path)) }
+    let files = try places.files(besides: entries.map(\.path))
     let found = try await findings(entries, by: check)
     var report = CheckReport(made?.named(found) ?? found, by: check, in: search)
-    report.releasedVersions = guarded
-    try show(report)
+    (report.releasedVersions, report.guardsVersions) = (guarded, isGuarded)
+    if places.annotate != .gitlab { try show(report) }
     try file?.write(report)
     try page?.write(report)
-    try end(report.exitStatus, guarded)
+    try files.write(report, models: model.models)
+    if report.exitStatus != 0 { throw ExitCode(report.exitStatus) }
   }
 
   private func madeStores() async throws -> MadeStores? {

@@ -12,6 +12,8 @@ package struct XMLTree: Sendable {
     package var name: String
     /// The values of the attributes, by name.
     package var attributes: [String: String]
+    /// The line on which its start tag ends, from 1.
+    package var line = 1
     /// The numbers of the elements directly inside.
     package var children: [Int] = []
     /// The text directly inside the element.
@@ -108,7 +110,8 @@ private final class XMLTreeBuilder: NSObject, XMLParserDelegate {
     }
     if let parent = open.last { elements[parent].children.append(elements.count) }
     open.append(elements.count)
-    elements.append(XMLTree.Element(name: name, attributes: attributes))
+    elements.append(
+      XMLTree.Element(name: name, attributes: attributes, line: parser.lineNumber))
   }
 
   func parser(

@@ -1,0 +1,62 @@
+import ArgumentParser
+import Godwit
+import SystemPackage
+
+/// How what a check finds is shown at the lines of the model.
+struct CheckPlaceOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Print what was found at its line of the model: github (annotations, and a summary of the job), "
+        + "gitlab (Code Quality, instead of the table) or plain.", valueName: "form"))
+  var annotate: AnnotationText.Format?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write what was found to this file, in SARIF for code scanning.", valueName: "file"))
+  var sarif: FilePath?
+
+  @Option(
+    help: ArgumentHelp("Write a summary to this file, in Markdown.", valueName: "file.md"))
+  var summary: FilePath?
+
+  /// Whether any of them is given.
+  var isAsked: Bool { annotate != nil || sarif != nil || summary != nil }
+
+  /// Checks that the files can be written.
+  func files(besides stores: [FilePath]) throws -> CheckPlaceFiles {
+    let job = ContinuousJob.current
+    return CheckPlaceFiles(
+      format: annotate, job: job,
+      sarif: try sarif.map {
+        try SARIFReportFile($0, besides: stores, root: job.root, in: job.folder)
+      },
+      summary: try summary.map { try CheckSummaryFile($0, besides: stores) })
+  }
+}
+
+/// The files that a check writes for servers.
+struct CheckPlaceFiles {
+  fileprivate let format: AnnotationText.Format?
+  fileprivate let job: ContinuousJob
+  fileprivate let sarif: SARIFReportFile?
+  fileprivate let summary: CheckSummaryFile?
+
+  /// Prints and writes what was found.
+  func write(_ report: CheckReport, models: [FilePath]) throws {
+    let annotations = report.annotations(models: models)
+    let text = AnnotationText(annotations, root: job.root, in: job.folder)
+    let out = Terminal.standardOutput
+    switch format {
+    case nil: break
+    case .gitlab: out.line(json: try JSONOutput.text(value: text.codeQuality))
+    case .github, .plain:
+      for line in text.lines(format ?? .plain) { out.line(text: line) }
+    }
+    try sarif?.write(annotations)
+    let markdown = CheckSummary(report, annotations)
+    try summary?.write(markdown)
+    if format == .github, let file = job.summary { try markdown.append(to: file) }
+  }
+}
+
+extension AnnotationText.Format: WordArgument {}
