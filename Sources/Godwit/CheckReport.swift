@@ -31,6 +31,8 @@ public struct CheckReport: Sendable {
   public let passedOver: [StoreSearch.PassedOver]
   /// The comparison of the model with its released versions; nil where none was made.
   public var releasedVersions: VersionLock.Report?
+  /// What would make the migration of the one store possible; nil where nobody asked.
+  public var suggestion: MigrationSuggestion?
   /// Whether released versions that are not as they were fail the check.
   public var guardsVersions = false
 
@@ -143,7 +145,7 @@ extension StoreCheck.Finding {
 extension CheckReport: Encodable {
   private enum CodingKeys: CodingKey {
     case version, godwit, target, isMigrated, exitStatus, seconds, summary, stores, passedOver
-    case releasedVersions
+    case releasedVersions, suggestion
   }
 
   private struct Passed: Encodable {
@@ -166,5 +168,6 @@ extension CheckReport: Encodable {
       passedOver.map { Passed(path: $0.path.string, reason: $0.reason.rawValue) },
       forKey: .passedOver)
     try container.encodeIfPresent(releasedVersions, forKey: .releasedVersions)
+    try container.encodeIfPresent(suggestion, forKey: .suggestion)
   }
 }

@@ -102,6 +102,21 @@ public struct MappingModelFile: Sendable {
     (addedMappings, unreadParts) = (added, unread)
   }
 
+  /// Infers a mapping model, with expressions for attributes as `Entity.property=EXPRESSION`.
+  init(
+    inferredFrom source: ManagedObjectModel, to destination: ManagedObjectModel,
+    setting settings: [String]
+  ) throws {
+    self = try MigrationFailure.catching {
+      let values = try ValueSetting.read(settings)
+      let inference = MappingInference(from: source, to: destination)
+      return Self(
+        MappingModel.inferred(inference, source: source, destination: destination)
+          .setting(values, from: source, to: destination),
+        versions: MappingFile.Versions(from: source, to: destination))
+    }
+  }
+
   /// The parts of the file that the mapping model does not show, one sentence each.
   public var notes: [String] { (file?.notes ?? []).map(\.sentence) }
 

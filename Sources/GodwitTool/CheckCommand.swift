@@ -72,6 +72,15 @@ struct CheckCommand: AsyncParsableCommand {
   @Option(help: "What determines the values in the stores of --every-version.")
   var seed: UInt64 = 1
 
+  @Flag(help: "Suggest what would make the migration possible, and try it on the store.")
+  var suggest = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Write the patch, the mapping file and the command of --suggest to this folder.",
+      valueName: "folder"))
+  var output: FilePath?
+
   @Flag(help: "End with 1 if a migration is needed and possible.")
   var exitStatus = false
 
@@ -81,6 +90,12 @@ struct CheckCommand: AsyncParsableCommand {
   func validate() throws {
     if stores.isEmpty && !everyVersion {
       throw ValidationError("Name at least one store, or --every-version to have stores made.")
+    }
+    if suggest && (stores.count != 1 || everyVersion) {
+      throw ValidationError("--suggest is about one store: name no other.")
+    }
+    if output != nil && !suggest {
+      throw ValidationError("--output is the folder for what --suggest writes.")
     }
     if json && places.annotate == .gitlab {
       throw ValidationError("--json and --annotate gitlab both print JSON: leave one out.")
@@ -109,10 +124,14 @@ struct CheckCommand: AsyncParsableCommand {
     }
     let file = try junit.map { try JUnitReportFile($0, besides: entries.map(\.path)) }
     let page = try self.report.map { try CheckReportPage($0, besides: entries.map(\.path)) }
+    if suggest, entries.count != 1 {
+      throw ValidationError("--suggest is about one store: name it.")
+    }
     let files = try places.files(besides: entries.map(\.path))
     let found = try await findings(entries, by: check)
     var report = CheckReport(made?.named(found) ?? found, by: check, in: search)
     (report.releasedVersions, report.guardsVersions) = (guarded, isGuarded)
+    report.suggestion = try await suggestion(for: entries)
     if places.annotate != .gitlab { try show(report) }
     try file?.write(report)
     try page?.write(report)
@@ -172,6 +191,7 @@ struct CheckCommand: AsyncParsableCommand {
     let finding = judged(try await check.run(entry))
     show(finding)
     show(versions)
+    try show(try await suggestion(for: [entry]))
     try end(finding.exitStatus, versions)
   }
 
@@ -222,5 +242,36 @@ struct CheckCommand: AsyncParsableCommand {
     let table = CheckTable(report, settlesDefects: loss.settlesDefects)
     for text in table.lines + report.passedOverLines + [report.verdict] { out.line(text: text) }
     show(report.releasedVersions)
+    try show(report.suggestion)
+  }
+
+  // MARK: Suggestions
+
+  private func suggestion(
+    for entries: [StoreSearch.Entry]
+  ) async throws -> MigrationSuggestion? {
+    guard suggest, let entry = entries.first, entry.failure == nil else { return nil }
+    var migration = migration
+    migration.store = entry.path
+    let bar = ProgressBar()
+    defer { bar.clear() }
+    let asked = migration
+    let found = try await ToolProcess.cancellable {
+      try await asked.suggestion { trial, what in
+        bar.show(fraction: 1 - 1 / Double(trial), "trial \(trial): \(what)")
+      }
+    }
+    bar.clear()
+    if let output {
+      for file in try SuggestionFolder(output).write(found) {
+        Terminal.standardError.line(text: "godwit: note: \(file) written.")
+      }
+    }
+    return found
+  }
+
+  private func show(_ suggestion: MigrationSuggestion?) throws {
+    guard let suggestion else { return }
+    for line in suggestion.lines { Terminal.standardOutput.line(text: line) }
   }
 }

@@ -85,6 +85,9 @@ package struct StoreContents: Sendable {
         """)
   }
 
+  /// The number that a query returns.
+  func number(sql: String) throws -> Int64 { try reader.number(sql: sql) }
+
   /// Calls a block with each object of an entity and its subentities that satisfies a predicate, in
   /// the order of keys, until it returns false.
   ///

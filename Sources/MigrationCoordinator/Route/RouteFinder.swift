@@ -1,4 +1,4 @@
-import Mapping
+package import Mapping
 package import MappingFiles
 import ObjectModel
 package import Planning
@@ -165,7 +165,7 @@ extension ValueSetting {
   /// Reads expressions for attributes, as `--set` takes them.
   ///
   /// - Throws: `MigrationError.settingUnreadable`.
-  static func read(_ texts: [String]) throws(MigrationError) -> [ValueSetting] {
+  package static func read(_ texts: [String]) throws(MigrationError) -> [ValueSetting] {
     var result: [ValueSetting] = []
     for text in texts {
       do throws(ValueSetting.Problem) {

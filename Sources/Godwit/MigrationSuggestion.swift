@@ -1,0 +1,113 @@
+import Mapping
+
+/// What would make a migration possible, or keep what it loses, tried on the store.
+public struct MigrationSuggestion: Hashable, Sendable, Encodable {
+  /// An entity or a property that continues one of another name.
+  public struct Renaming: Hashable, Sendable, Encodable {
+    /// `entity`, `attribute` or `relationship`.
+    public var kind: String
+    /// The entity, or `Entity.property`, in the new model.
+    public var name: String
+    /// Its name in the store's model.
+    public var oldName: String
+    /// How many objects have a value there; nil where that is not counted.
+    public var values: Int64?
+    /// How many objects there are.
+    public var objects: Int64
+    /// Why both may belong together, as a sentence.
+    public var evidence: String
+  }
+
+  /// An option of `migrate`.
+  public struct Choice: Hashable, Sendable, Encodable {
+    /// The words of the command line.
+    public var words: [String]
+    /// What it answers: `Entity.property: CAUSE`.
+    public var answers: String
+  }
+
+  /// What a trial of the suggestion came to.
+  public struct Trial: Hashable, Sendable, Encodable {
+    /// Whether the migration would be possible.
+    public var isPossible: Bool
+    /// Rows of the result of a copy; nil where only the conditions were checked.
+    public var rows: Int64?
+    /// Whether that result was compared with the store.
+    public var isCompared: Bool
+    /// What would be lost, one sentence each.
+    public var losses: [String]
+    /// What would still stand in the way, one sentence each.
+    public var reasons: [String]
+  }
+
+  /// The path of the store.
+  public var store: String
+  /// The model's source with renaming identifiers; nil where none is suggested.
+  public var patch: String?
+  /// The renamings of the patch.
+  public var renamings: [Renaming]
+  /// The options.
+  public var choices: [Choice]
+  /// A mapping model in JSON with the values of `--set`; nil where no value is to be filled in.
+  public var mapping: String?
+  /// The words of the command, the program first.
+  public var command: [String]
+  /// What a trial came to.
+  public var trial: Trial
+
+  /// Whether there is something to suggest.
+  public var isEmpty: Bool { renamings.isEmpty && choices.isEmpty }
+}
+
+extension MigrationSuggestion {
+  /// The suggestion for people.
+  public var lines: [String] {
+    guard !isEmpty else {
+      return trial.isPossible
+        ? ["Nothing to suggest: the migration is possible, and nothing is lost that could stay."]
+        : ["Nothing is known that would make the migration possible:"] + trial.reasons
+    }
+    var lines = ["Suggested for \(store):"]
+    for renaming in renamings {
+      lines.append("  \(renaming.name) continues \(renaming.oldName): \(renaming.evidence)")
+    }
+    for choice in choices {
+      lines.append("  \(Self.text(choice.words)) for \(choice.answers)")
+    }
+    if let patch {
+      lines += ["Change the model, by git apply -p0 or patch -p0:", ""] + Self.split(patch) + [""]
+    }
+    lines += ["Then:", "  \(Self.text(command))"]
+    return lines + trialLines
+  }
+
+  private var trialLines: [String] {
+    guard trial.isPossible else {
+      return ["Tried: the rest stands in the way still, and needs a mapping model:"]
+        + trial.reasons.map { "  \($0)" }
+    }
+    let how = trial.rows.map { rows in
+      "on a copy of the store: \(CountText(rows, "row")) migrated and verified"
+        + (trial.isCompared ? ", and compared with the store" : "")
+    }
+    let losses = trial.losses.isEmpty ? ", nothing is lost." : ". It loses:"
+    return ["Tried \(how ?? "on the store, whose values fit")\(losses)"]
+      + trial.losses.map { "  \($0)" }
+  }
+
+  private static func split(_ text: String) -> [String] {
+    text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+      .map { $0.hasSuffix("\t") ? String($0.dropLast()) : String($0) }
+  }
+
+  /// Words as a shell takes them.
+  static func text(_ words: [String]) -> String {
+    words.map { word in
+      let isPlain = word.utf8.allSatisfy {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)
+          || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || "-_./=,:+".utf8.contains($0)
+      }
+      return isPlain && !word.isEmpty ? word : "'\(word.replacing("'", with: "'\\''"))'"
+    }.joined(separator: " ")
+  }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import SystemCalls
+public import SystemPackage
+
+/// The folder for a suggestion: `rename.patch`, `mapping.json` and `migrate.sh`, as far as there is
+/// something to write.
+public struct SuggestionFolder: Sendable {
+  private let folder: FilePath
+  private static let shell = "#!/bin/sh\n# godwit check --suggest\n"
+
+  /// Makes the folder, where there is none.
+  ///
+  /// - Throws: `MigrationFailure`, if it cannot be made.
+  public init(_ folder: FilePath) throws {
+    try MappingModelFile.makeFolder(folder)
+    self.folder = folder
+  }
+
+  /// Writes a suggestion over an earlier one.
+  ///
+  /// - Returns: the files that were written.
+  /// - Throws: `MigrationFailure`, if a file cannot be written or is none of an earlier suggestion.
+  public func write(_ suggestion: MigrationSuggestion) throws -> [FilePath] {
+    var written: [FilePath] = []
+    func write(
+      _ name: FilePath.Component, _ text: String, isEarlier: @escaping @Sendable ([UInt8]) -> Bool
+    ) throws {
+      let path = folder.appending(name)
+      let file = try OutputFile(path, besides: [], noun: "suggestion", isEarlier: isEarlier)
+      try file.write(text, as: "the store is checked, but the suggestion")
+      written.append(path)
+    }
+    if suggestion.isEmpty { return [] }
+    if let patch = suggestion.patch {
+      try write("rename.patch", patch) { $0.starts(with: "--- ".utf8) }
+    }
+    if let mapping = suggestion.mapping {
+      try write("mapping.json", mapping) { bytes in
+        String(decoding: bytes.prefix(200), as: UTF8.self).contains("godwit mapping model")
+      }
+    }
+    let patching = suggestion.patch == nil ? "" : "# After the change of rename.patch:\n"
+    let command = "\(MigrationSuggestion.text(suggestion.command))\n"
+    try write("migrate.sh", Self.shell + patching + command) { $0.starts(with: Self.shell.utf8) }
+    return written
+  }
+}

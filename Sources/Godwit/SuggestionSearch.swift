@@ -1,0 +1,338 @@
+import Inspection
+import Mapping
+import MigrationCoordinator
+import ObjectModel
+import Planning
+import Survey
+import SystemCalls
+import SystemPackage
+
+extension StoreMigration {
+  /// The bytes of a store of which a copy is migrated to try a suggestion.
+  private static let mostTried: Int64 = 256 << 20
+
+  /// Finds what would make the migration possible, or keep what it loses, and tries it.
+  ///
+  /// Renaming identifiers are tried first, since they lose nothing; then versions between, values
+  /// for what is mandatory, choices about objects, and what may be lost. Stores of up to 256 MiB
+  /// are migrated to a temporary folder for that; of larger ones the conditions are checked.
+  ///
+  /// - Parameter progress: is called with the number of each trial and what is tried.
+  /// - Throws: `MigrationFailure`, if the store or a model cannot be read; `CancellationError`.
+  public func suggestion(
+    progress: (_ trial: Int, _ what: String) -> Void = { _, _ in }
+  ) async throws -> MigrationSuggestion {
+    let folder = try MigrationFailure.catching { try TemporaryFolder() }
+    defer { withExtendedLifetime(folder) {} }
+    var search = try MigrationFailure.catching { try SuggestionSearch(self, in: folder) }
+    if search.patch != nil {
+      let found = try await search.run(progress)
+      if found.trial.isPossible { return found }
+      let reasons = found.trial.reasons
+      var plain = try MigrationFailure.catching { try SuggestionSearch(withoutPatch: search) }
+      let other = try await plain.run(progress)
+      return other.trial.isPossible || other.trial.reasons.count < reasons.count ? other : found
+    }
+    return try await search.run(progress)
+  }
+
+  /// Whether a copy of the store is made to try a suggestion.
+  fileprivate var isTriedByCopy: Bool {
+    get throws {
+      try MigrationFailure.catching {
+        let bytes = try Files.fileStatusIfPresent(store)?.size ?? 0
+        return bytes + MigrationPaths.externalBytes(of: try Files.resolved(store)) <= Self.mostTried
+      }
+    }
+  }
+}
+
+/// Collects what is suggested, until the migration is possible or nothing more is known.
+struct SuggestionSearch {
+  private let original: StoreMigration
+  private let folder: TemporaryFolder
+  private let old: ManagedObjectModel
+  private let proposals: [(proposal: RenamingProposal, values: Int64?, objects: Int64)]
+  /// The patch that the trials assume.
+  private(set) var patch: ModelPatch?
+  private var state: StoreMigration
+  private var new: ManagedObjectModel
+  private var choices: [MigrationSuggestion.Choice] = []
+  private var trials = 0
+  /// What was found before the versions between were tried; nil where they were not.
+  private var beforeVersions:
+    (
+      state: StoreMigration, choices: [MigrationSuggestion.Choice], trial: MigrationSuggestion.Trial
+    )?
+
+  /// The most trials of one search.
+  private static let mostTrials = 12
+
+  init(_ migration: StoreMigration, in folder: TemporaryFolder) throws {
+    (original, state, self.folder) = (migration, migration, folder)
+    let held = try HeldStore(migration.store, models: migration.target + migration.models)
+    old = held.model
+    new = try Self.model(migration)
+    let contents = try held.contents()
+    proposals = try RenamingProposal.all(from: old, to: new).compactMap { proposal in
+      guard let entity = held.model.entity(name: proposal.oldEntity) else { return nil }
+      let objects = try contents.count(of: entity)
+      let values =
+        proposal.kind == .entity
+        ? nil : try contents.valueCount(of: proposal.oldName, declaredBy: entity)
+      return objects > 0 && values != 0 ? (proposal, values, objects) : nil
+    }
+    try held.access.requireUnchanged()
+    guard migration.target.count == 1,
+      let found = try ModelPatch(proposals.map(\.proposal), of: migration.target[0])
+    else { return }
+    patch = found
+    state.target = [try found.apply(in: folder.path)]
+    new = try Self.model(state)
+  }
+
+  /// The same search, without a patch of the model.
+  init(withoutPatch search: SuggestionSearch) throws {
+    (original, state, folder) = (search.original, search.original, search.folder)
+    (old, proposals, new) = (search.old, search.proposals, try Self.model(search.original))
+  }
+
+  private static func model(_ migration: StoreMigration) throws -> ManagedObjectModel {
+    try TargetModel(paths: migration.target, configuration: migration.configuration).model
+  }
+
+  mutating func run(
+    _ progress: (Int, String) -> Void
+  ) async throws -> MigrationSuggestion {
+    while true {
+      trials += 1
+      progress(trials, choices.last.map { $0.words.joined(separator: " ") } ?? "renamings")
+      let trial = try await attempt()
+      if trial.found.isPossible { return try await suggestion(trial.found) }
+      if trials < Self.mostTrials, answer(trial) { continue }
+      // Versions between that do not help are not suggested.
+      guard let before = beforeVersions else { return try await suggestion(trial.found) }
+      (state, choices) = (before.state, before.choices)
+      return try await suggestion(before.trial)
+    }
+  }
+
+  // MARK: Trials
+
+  private typealias Attempt = (
+    found: MigrationSuggestion.Trial, refusals: [MigrationFailure.Reason]
+  )
+
+  private func attempt() async throws -> Attempt {
+    var trial = MigrationSuggestion.Trial(
+      isPossible: false, rows: nil, isCompared: false, losses: [], reasons: [])
+    do {
+      let isByCopy = try original.isTriedByCopy
+      let found = try await state.prepare(trying: isByCopy ? 0 : StoreMigration.triedObjects)
+      if let refusal = found.refusal { throw refusal }
+      trial.losses = found.losses.map(\.description)
+      trial.isPossible = true
+      guard isByCopy, found.isNeeded else { return (trial, []) }
+      var check = try StoreCheck(of: state)
+      check.migratesCopies = true
+      // Another moment is not what it was.
+      check.comparesResults = !state.routing.settings.contains { $0.contains("now()") }
+      let finding = try await check.run(.init(path: state.store, failure: nil))
+      (trial.isPossible, trial.rows) = (finding.isPossible, finding.trial?.rows)
+      trial.isCompared = finding.trial?.isCompared ?? false
+      trial.losses = finding.losses.map(\.description)
+      trial.reasons = finding.reasons.map(named)
+      return (trial, finding.refusals)
+    } catch let failure as MigrationFailure {
+      trial.isPossible = false
+      trial.reasons =
+        failure.reasons.isEmpty ? failure.sentences : failure.reasons.map(\.description)
+      trial.reasons = trial.reasons.map(named)
+      return (trial, failure.reasons)
+    }
+  }
+
+  /// A sentence with the path of the model in place of its copy's.
+  private func named(_ sentence: String) -> String {
+    guard patch != nil, let copy = state.target.first, let target = original.target.first else {
+      return sentence
+    }
+    return sentence.replacing(copy.string, with: target.string)
+  }
+
+  // MARK: Answers
+
+  /// Adds what answers the reasons; false if nothing new does.
+  private mutating func answer(_ trial: Attempt) -> Bool {
+    let reasons = trial.refusals
+    let count = choices.count
+    for reason in reasons { answerByValue(reason) }
+    for reason in reasons { answerByChoice(reason) }
+    guard choices.count == count, !state.routing.isProgressive,
+      reasons.contains(where: \.cause.isLiftedByVersions)
+    else { return choices.count > count }
+    beforeVersions = (state, choices, trial.found)
+    state.routing.isProgressive = true
+    add(["--progressive"], for: reasons[0])
+    return true
+  }
+
+  private mutating func answerByValue(_ reason: MigrationFailure.Reason) {
+    guard let entity = reason.entity.flatMap({ new.entity(name: $0) }), let name = reason.property,
+      let attribute = new.leafAttribute(named: name, of: entity)
+    else { return }
+    let isUnique = new.lineage(of: entity).flatMap(\.uniquenessConstraints).contains([name])
+    let value = SuggestedValue(attribute, isUnique: isUnique)
+    let before = sourceAttribute(of: attribute, in: entity)
+    let expression: String? =
+      switch reason.cause {
+      case .mandatoryWithoutDefault, .defaultNotStorable: value.constant
+      case .valuesMissing: before.flatMap { value.filling(from: $0.name) }
+      case .incompatibleTypes: before.flatMap { value.converting($0.name, of: $0.type) }
+      default: nil
+      }
+    guard let expression else { return }
+    let setting = "\(entity.name).\(name)=\(expression)"
+    // A value that was tried already does not answer the reason.
+    guard !state.routing.settings.contains(where: { $0.hasPrefix("\(entity.name).\(name)=") })
+    else { return }
+    state.routing.settings.append(setting)
+    add(["--set", setting], for: reason)
+  }
+
+  /// The attribute of the store's model that one of the new model continues.
+  private func sourceAttribute(of attribute: Attribute, in entity: Entity) -> Attribute? {
+    let names = [attribute.renamingIdentifier ?? attribute.name, attribute.name]
+    let entities = [entity.renamingIdentifier ?? entity.name, entity.name]
+    return entities.compactMap { old.entity(name: $0) }.lazy.flatMap { entity in
+      names.compactMap { old.leafAttribute(named: $0, of: entity) }
+    }.first
+  }
+
+  private mutating func answerByChoice(_ reason: MigrationFailure.Reason) {
+    switch reason.cause {
+    case .valuesDoNotFit where state.unfitValues == .fail:
+      state.unfitValues = .null
+      add(["--on-value", "null"], for: reason)
+    case .loss(let loss) where loss.cause == .conversion && state.unfitValues == .fail:
+      state.unfitValues = .convert
+      add(["--on-value", "convert"], for: reason)
+    case .loss(let loss) where loss.cause == .dangling:
+      guard state.danglingReferences != .nullify else { return }
+      state.danglingReferences = .nullify
+      add(["--on-dangling", "nullify"], for: reason)
+    case .loss(let loss): allow(loss.name, for: reason)
+    case .notUnique where state.duplicates == .fail:
+      state.duplicates = .merge
+      add(["--on-duplicate", "merge"], for: reason)
+    case .referencesMissing where state.missingReferences == .fail:
+      state.missingReferences = .drop
+      add(["--on-missing", "drop"], for: reason)
+    case .toManyBecameToOne where state.severalObjects == .fail:
+      state.severalObjects = .first
+      add(["--on-many", "first"], for: reason)
+    case .unsupported(.extraTables) where state.extraTables == .refuse:
+      state.extraTables = .keep
+      add(["--extra-tables", "keep"], for: reason)
+    default: return
+    }
+  }
+
+  private mutating func allow(_ name: String, for reason: MigrationFailure.Reason) {
+    var names: Set<String> = []
+    switch state.allowedLoss {
+    case .all: return
+    case .none: break
+    case .some(let given): names = given
+    }
+    guard names.insert(name).inserted else { return }
+    state.allowedLoss = .some(names)
+    add(["--allow-loss", name], for: reason)
+  }
+
+  private mutating func add(_ words: [String], for reason: MigrationFailure.Reason) {
+    let place = [reason.entity, reason.property].compactMap(\.self).joined(separator: ".")
+    let answers = place.isEmpty ? reason.cause.name : "\(place): \(reason.cause.name)"
+    choices.append(.init(words: words, answers: answers))
+  }
+
+  // MARK: The suggestion
+
+  private func suggestion(_ trial: MigrationSuggestion.Trial) async throws -> MigrationSuggestion {
+    let words = choices.flatMap(\.words)
+    return MigrationSuggestion(
+      store: original.store.string, patch: patch?.text, renamings: renamings, choices: choices,
+      mapping: trial.isPossible ? try await mapping() : nil,
+      command: ["godwit", "migrate"] + original.placeWords + words, trial: trial)
+  }
+
+  private var renamings: [MigrationSuggestion.Renaming] {
+    let patched = Set(patch?.renamings ?? [])
+    return proposals.filter { patched.contains($0.proposal) }.map { proposal, values, objects in
+      let isEntity = proposal.kind == .entity
+      return .init(
+        kind: proposal.kind.rawValue,
+        name: isEntity ? proposal.name : "\(proposal.entity).\(proposal.name)",
+        oldName: isEntity ? proposal.oldName : "\(proposal.oldEntity).\(proposal.oldName)",
+        values: values, objects: objects,
+        evidence: Self.evidence(proposal, values: values, objects: objects))
+    }
+  }
+
+  private static func evidence(
+    _ proposal: RenamingProposal, values: Int64?, objects: Int64
+  ) -> String {
+    let like = proposal.isSole ? "no other one could be meant" : "the names are most alike"
+    guard proposal.kind != .entity else {
+      return "\(proposal.words) are the same, \(like), and there \(objects == 1 ? "is" : "are") "
+        + "\(CountText(objects, "object"))."
+    }
+    let counts = values.map {
+      "\(GroupedText($0)) of \(CountText(objects, "object")) \(objects == 1 ? "has" : "have") a value"
+    }
+    return "both are \(proposal.words), \(like)" + (counts.map { ", and \($0)." } ?? ".")
+  }
+
+  /// The inferred mapping model with the values that are set, if a migration by it is possible.
+  private func mapping() async throws -> String? {
+    guard !state.routing.settings.isEmpty, !state.routing.isProgressive else { return nil }
+    let file = try MappingModelFile(inferredFrom: old, to: new, setting: state.routing.settings)
+    let text = try file.text()
+    let path = folder.path.appending("mapping.json")
+    try MigrationFailure.catching { try Files.writeFileAtomically(Array(text.utf8), to: path) }
+    var trial = state
+    trial.routing.settings = []
+    trial.routing.mappings = original.routing.mappings + [path]
+    let found = try? await trial.prepare(trying: StoreMigration.triedObjects)
+    return found?.isPossible == true ? text : nil
+  }
+}
+
+extension StoreMigration {
+  /// The store, the models and the way, as a command takes them.
+  fileprivate var placeWords: [String] {
+    var words = [store.string]
+    for path in target { words += ["--to", path.string] }
+    if let configuration { words += ["--configuration", configuration] }
+    for path in models { words += ["--models", path.string] }
+    for path in routing.mappings { words += ["--mapping", path.string] }
+    for path in routing.mappingFolders { words += ["--mappings", path.string] }
+    for setting in routing.settings { words += ["--set", setting] }
+    if routing.isProgressive { words.append("--progressive") }
+    if routing.infersOnly { words.append("--infer-only") }
+    return words
+  }
+}
+
+extension MigrationFailure.Reason.Cause {
+  /// Whether a version between may say what two versions leave open.
+  fileprivate var isLiftedByVersions: Bool {
+    switch self {
+    case .attributeBecameRelationship, .relationshipBecameAttribute, .destinationEntityChanged,
+      .hierarchiesMerged, .renamingAmbiguous, .relationshipForm, .ownerShared,
+      .entityBecameAbstract, .incompatibleTypes, .toManyBecameToOne, .mandatoryWithoutDefault:
+      true
+    default: false
+    }
+  }
+}

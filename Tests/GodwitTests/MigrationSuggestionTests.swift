@@ -1,0 +1,98 @@
+import Foundation
+import SystemPackage
+import Testing
+
+@testable import Godwit
+
+@Suite struct MigrationSuggestionTests {
+  private static let heading = Model.entity(
+    "Note",
+    "\n" + Model.attribute("heading", "String") + "\n" + Model.attribute("pages", "Integer 16"))
+
+  private func suggestion(_ given: GivenStore) async throws -> MigrationSuggestion {
+    try await given.migration().suggestion()
+  }
+
+  @Test func `a renamed attribute is found, patched and tried`() async throws {
+    let given = try GivenStore(Model.note, Self.heading)
+    let found = try await suggestion(given)
+    #expect(found.renamings.map(\.name) == ["Note.heading"])
+    #expect(found.renamings.map(\.oldName) == ["Note.title"])
+    #expect((found.renamings[0].values ?? 0) > 0 && found.renamings[0].objects == 60)
+    #expect(found.choices.isEmpty)
+    #expect(
+      found.trial == .init(isPossible: true, rows: 60, isCompared: true, losses: [], reasons: []))
+    #expect(found.patch?.contains("+<attribute name=\"heading\" elementID=\"title\"") == true)
+    let source = try String(
+      contentsOf: given.version("2").appending(path: "contents"), encoding: .utf8)
+    #expect(!source.contains("elementID"))
+  }
+
+  @Test func `values and choices are collected until the migration is possible`() async throws {
+    let given = try GivenStore(
+      Model.note,
+      Model.entity(
+        "Note",
+        Model.attribute("title", "String", "") + Model.attribute("pages", "Integer 16")
+          + Model.attribute("code", "String", "")
+      ).replacing(
+        "</entity>",
+        with: "<uniquenessConstraints><uniquenessConstraint><constraint value=\"code\"/>"
+          + "</uniquenessConstraint></uniquenessConstraints></entity>"))
+    let found = try await suggestion(given)
+    #expect(found.trial.isPossible)
+    let words = found.choices.flatMap(\.words)
+    #expect(words.contains("Note.code=CAST(uuid(), \"NSString\")"))
+    #expect(words.contains("Note.title=TERNARY($source.title == nil, \"\", $source.title)"))
+    #expect(found.command.starts(with: ["godwit", "migrate"]))
+    let mapping = try #require(found.mapping)
+    #expect(mapping.contains("CAST(uuid(), \\\"NSString\\\")"))
+  }
+
+  @Test func `types convert, and values that do not fit become nil`() async throws {
+    let given = try GivenStore(
+      Model.note,
+      Model.entity("Note", Model.attribute("title", "String") + Model.attribute("pages", "String")))
+    let found = try await suggestion(given)
+    #expect(
+      found.choices.flatMap(\.words) == ["--set", "Note.pages=CAST($source.pages, \"NSString\")"])
+    #expect(found.trial.isPossible)
+  }
+
+  @Test func `a loss that nothing saves is named`() async throws {
+    let given = try GivenStore(Model.note, Model.note + Model.tag)
+    var migration = given.migration()
+    migration.failsOnLoss = true
+    try given.write(Model.entity("Note", Model.attribute("title", "String")), as: "2")
+    let found = try await migration.suggestion()
+    #expect(found.choices.flatMap(\.words) == ["--allow-loss", "Note.pages"])
+    #expect(found.trial.isPossible && found.trial.losses.count == 1)
+  }
+
+  @Test func `a possible migration gets no suggestion, nor one that nothing helps`() async throws {
+    let possible = try await suggestion(try GivenStore(Model.note, Model.longNote))
+    #expect(possible.isEmpty && possible.trial.isPossible)
+    #expect(possible.lines.count == 1)
+    let binary = Model.entity("Note", Model.attribute("title", "Binary"))
+    let found = try await suggestion(
+      try GivenStore(Model.entity("Note", Model.attribute("title", "Transformable")), binary))
+    #expect(found.isEmpty && !found.trial.isPossible && !found.trial.reasons.isEmpty)
+  }
+
+  @Test func `a suggestion is written over an earlier one alone`() async throws {
+    let given = try GivenStore(Model.note, Self.heading)
+    let found = try await suggestion(given)
+    let folder = FilePath(given.folder.appending(path: "cure").path)
+    for _ in 1...2 {
+      let files = try SuggestionFolder(folder).write(found)
+      #expect(files.map { $0.lastComponent?.string } == ["rename.patch", "migrate.sh"])
+    }
+    try Data("mine".utf8).write(to: URL(filePath: folder.appending("migrate.sh").string))
+    #expect(throws: MigrationFailure.self) { try SuggestionFolder(folder).write(found) }
+  }
+
+  @Test func `words are quoted as a shell takes them`() {
+    #expect(
+      MigrationSuggestion.text(["a-b", "x y", "it's", "", "$s"]) == "a-b 'x y' 'it'\\''s' '' '$s'")
+  }
+}
