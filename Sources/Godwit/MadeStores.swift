@@ -1,6 +1,7 @@
 import Foundation
 import ModelFiles
 import Planning
+import Synchronization
 import SystemCalls
 public import SystemPackage
 
@@ -11,7 +12,7 @@ public import SystemPackage
 /// twice: to compare the result, and in their place, to take it back.
 ///
 /// ```swift
-/// let made = try MadeStores(of: "Shop.xcdatamodeld", objects: 500, seed: 1)
+/// let made = try await MadeStores(of: "Shop.xcdatamodeld", objects: 500, seed: 1)
 /// var check = try StoreCheck(of: migration)
 /// (check.migratesCopies, check.made) = (true, made)
 /// let findings = made.named(await check.run(made.entries))
@@ -23,6 +24,9 @@ public struct MadeStores: Sendable {
   public let versions: [String]
   private let folder: TemporaryFolder
 
+  /// The most stores that are made at once.
+  private static let atOnce = max(1, min(8, ProcessInfo.processInfo.activeProcessorCount))
+
   /// The most objects in each store.
   public static let mostObjects: Int64 = 1_000_000
 
@@ -33,9 +37,14 @@ public struct MadeStores: Sendable {
   ///   - objects: how many there are in each store, in equal shares over the entities; at most
   ///     ``mostObjects``.
   ///   - seed: determines all values.
+  ///   - progress: is called with the number of stores that are made, on any thread, but by one at
+  ///     a time.
   /// - Throws: `MigrationFailure`, if there is no model or too many objects are asked for; what is
   ///   wrong with one version is in its entry. `CancellationError`, if the task was cancelled.
-  public init(of model: FilePath, objects: Int64, seed: UInt64) throws {
+  public init(
+    of model: FilePath, objects: Int64, seed: UInt64,
+    progress: @escaping @Sendable (_ made: Int, _ all: Int) -> Void = { _, _ in }
+  ) async throws {
     guard (0...Self.mostObjects).contains(objects) else {
       throw MigrationFailure(
         .usage,
@@ -46,22 +55,62 @@ public struct MadeStores: Sendable {
       (try ModelBundle(ModelBundle.enclosing(model)), try TemporaryFolder())
     }
     self.folder = folder
-    versions = bundle.versions.map(\.name)
-    entries = try bundle.versions.enumerated().map { index, version in
-      // A name may have any characters, and a folder of its own keeps external files apart.
-      let place = folder.path.appending("\(index + 1)")
-      let path = place.appending("Store.sqlite")
-      do {
-        _ = try Files.createDirectory(place)
-        var sample = SampleStore(of: version.path, objects: objects)
+    self.versions = bundle.versions.map(\.name)
+    let versions = bundle.versions
+    // A name may have any characters, and a folder of its own keeps external files apart.
+    let paths = versions.indices.map {
+      folder.path.appending("\($0 + 1)").appending("Store.sqlite")
+    }
+    let done = Mutex(0)
+    let failures = try await Self.several(versions.count) { index in
+      let failure = try Self.failure(of: paths[index]) {
+        var sample = SampleStore(of: versions[index].path, objects: objects)
         sample.seed = seed
-        try sample.write(to: path) { _, _ in try Task.checkCancellation() }
-        return .init(path: path, failure: nil)
-      } catch let error as CancellationError {
-        throw error
-      } catch {
-        return .init(path: path, failure: MigrationFailure(error))
+        try sample.write(to: paths[index]) { _, _ in try Task.checkCancellation() }
       }
+      done.withLock {
+        $0 += 1
+        progress($0, versions.count)
+      }
+      return failure
+    }
+    entries = zip(paths, failures).map { .init(path: $0, failure: $1) }
+  }
+
+  /// Makes the folder of a store and the store; why that failed, nil where it did not.
+  private static func failure(
+    of store: FilePath, write: () throws -> Void
+  ) throws -> MigrationFailure? {
+    do {
+      _ = try Files.createDirectory(store.removingLastComponent())
+      try write()
+      return nil
+    } catch let error as CancellationError {
+      throw error
+    } catch {
+      return MigrationFailure(error)
+    }
+  }
+
+  /// What a closure answers for each of several numbers, some of which run at a time.
+  private static func several<Answer: Sendable>(
+    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Answer
+  ) async throws -> [Answer] {
+    try await withThrowingTaskGroup(of: (Int, Answer).self) { group in
+      var (answers, next) = ([Int: Answer](), 0)
+      while next < min(count, atOnce) {
+        let index = next
+        group.addTask { (index, try body(index)) }
+        next += 1
+      }
+      while let (index, answer) = try await group.next() {
+        answers[index] = answer
+        guard next < count else { continue }
+        let following = next
+        group.addTask { (following, try body(following)) }
+        next += 1
+      }
+      return (0..<count).compactMap { answers[$0] }
     }
   }
 

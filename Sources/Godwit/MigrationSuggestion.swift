@@ -101,7 +101,7 @@ extension MigrationSuggestion {
   }
 
   /// Words as a shell takes them.
-  static func text(_ words: [String]) -> String {
+  package static func text(_ words: [String]) -> String {
     words.map { word in
       let isPlain = word.utf8.allSatisfy {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 0x20)

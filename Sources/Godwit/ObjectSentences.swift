@@ -3,7 +3,7 @@ import ObjectMigration
 import ObjectModel
 
 extension MigrationFailure {
-  /// The most violations that are reported one by one.
+  /// The most rules that are reported, each with its objects.
   private static let reportLimit = 100
 
   init(_ error: ObjectMigrationError) {
@@ -12,9 +12,14 @@ extension MigrationFailure {
     case .externalFileUnreadable: status = .damaged
     default: status = .impossible
     }
-    var sentences = [error.sentence] + error.violations.prefix(Self.reportLimit).map(\.sentence)
-    if case .invalid(let count) = error.problem, count > Self.reportLimit {
-      sentences.append("… and \(count - Self.reportLimit) more.")
+    let rules = [Violation].sentences(error.violations)
+    var sentences = [error.sentence] + rules.prefix(Self.reportLimit)
+    if rules.count > Self.reportLimit {
+      sentences.append("… and \(CountText(rules.count - Self.reportLimit, "more rule")).")
+    }
+    if case .invalid(let count) = error.problem, count > error.violations.count {
+      let more = count - error.violations.count
+      sentences.append("… and \(CountText(more, "more violation")).")
     }
     self.init(status, sentences, code: error.code)
   }
@@ -24,7 +29,7 @@ extension Violation {
   /// The violated rule, as a sentence.
   package var sentence: String { "\(entity) \(key), \(property): \(text) [\(code)]." }
 
-  private var text: String {
+  fileprivate var text: String {
     switch rule {
     case .mandatory: "mandatory, and has no value"
     case .tooFew: "too few objects"
@@ -38,6 +43,41 @@ extension Violation {
     case .pattern: "does not match its pattern"
     case .notUnique: "another object has the same, and there may be one only"
     case .custom: "breaks a rule of its policy"
+    }
+  }
+}
+
+extension [Violation] {
+  /// The most keys of objects that break a rule.
+  private static var keyLimit: Int { 10 }
+
+  /// A sentence for each rule that objects break, in the order of the first of them.
+  static func sentences(_ violations: [Violation]) -> [String] {
+    var rules: [Violation.Broken] = []
+    var groups: [Violation.Broken: [Violation]] = [:]
+    for violation in violations {
+      let rule = Violation.Broken(violation)
+      if groups[rule] == nil { rules.append(rule) }
+      groups[rule, default: []].append(violation)
+    }
+    return rules.map { rule in
+      let group = groups[rule] ?? []
+      guard group.count > 1 else { return group[0].sentence }
+      let keys = group.prefix(keyLimit).map { "\($0.key)" }.joined(separator: ", ")
+      return "\(rule.entity).\(rule.property), \(CountText(group.count, "object")) (Z_PK \(keys)"
+        + "\(group.count > keyLimit ? ", …" : "")): \(group[0].text) [\(group[0].code)]."
+    }
+  }
+}
+
+extension Violation {
+  /// A rule of a property that objects break.
+  fileprivate struct Broken: Hashable {
+    let entity, property: String
+    let rule: Rule
+
+    init(_ violation: Violation) {
+      (entity, property, rule) = (violation.entity, violation.property, violation.rule)
     }
   }
 }
@@ -73,7 +113,7 @@ extension ObjectMigrationError {
     case .policiesNotRegistered(let names):
       "the mapping model names policies that nobody registered: "
         + names.joined(separator: ", ")
-        + "; register each under that very name, in an executable that links Godwit"
+        + "; register each under that very name, in an executable that links Godwit (docs/policies-in-your-tool.md)"
     case .policyFailed(let hook): "the policy failed in \(hook)"
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "

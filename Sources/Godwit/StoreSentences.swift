@@ -7,7 +7,7 @@ extension MigrationFailure {
   init(_ error: StoreError) {
     let file = "\(error.store)"
     switch error.problem {
-    case .notFound: self.init(.notFound, "\(file) is not there: check the path.")
+    case .notFound: self.init(.notFound, ForeignFile.absence(of: error.store))
     case .isFolder:
       self.init(
         .damaged, "\(file) is a folder, not a store: name the .sqlite file in it.")
@@ -19,12 +19,9 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) is an XML store: open it with Core Data once and save it as an SQLite store.")
-    case .text:
-      self.init(.damaged, "\(file) is a text file, not an SQLite store: check the path.")
-    case .unrecognized:
-      self.init(
-        .damaged,
-        "\(file) is not an SQLite file, or it is encrypted: decrypt it before migrating it.")
+    case .text, .unrecognized:
+      let isText = error.problem == .text
+      self.init(.damaged, ForeignFile.sentence(on: error.store, isText: isText))
     case .damaged:
       self.init(
         .damaged,

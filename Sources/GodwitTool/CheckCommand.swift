@@ -36,9 +36,12 @@ struct CheckCommand: AsyncParsableCommand {
       valueName: "store-or-folder"))
   var stores: [FilePath] = []
 
-  @OptionGroup var model: ModelOptions
-  @OptionGroup var route: RouteOptions
-  @OptionGroup var loss: LossOptions
+  @OptionGroup(title: "Model")
+  var model: ModelOptions
+  @OptionGroup(title: "Route")
+  var route: RouteOptions
+  @OptionGroup(title: "Losses and defects")
+  var loss: LossOptions
 
   @Flag(help: "Migrate a copy of each store that needs it, verify the copy and remove it.")
   var migrate = false
@@ -55,7 +58,8 @@ struct CheckCommand: AsyncParsableCommand {
       valueName: "file.html"))
   var report: FilePath?
 
-  @OptionGroup var places: CheckPlaceOptions
+  @OptionGroup(title: "Servers")
+  var places: CheckPlaceOptions
 
   @Flag(help: "End with 78 if a released version of the model was edited, deleted or passed over.")
   var locked = false
@@ -141,8 +145,13 @@ struct CheckCommand: AsyncParsableCommand {
 
   private func madeStores() async throws -> MadeStores? {
     guard everyVersion else { return nil }
+    let (target, rows, seed) = (model.target[0], rows, seed)
+    let bar = ProgressBar()
+    defer { bar.clear() }
     return try await ToolProcess.cancellable {
-      try MadeStores(of: model.target[0], objects: rows, seed: seed)
+      try await MadeStores(of: target, objects: rows, seed: seed) { made, all in
+        bar.show(fraction: Double(made) / Double(all), "\(made) of \(all) stores made")
+      }
     }
   }
 

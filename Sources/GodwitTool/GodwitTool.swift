@@ -168,6 +168,10 @@ extension AsyncParsableCommand {
     }
     let failure = error as? MigrationFailure ?? MigrationFailure(error)
     for sentence in failure.sentences { Terminal.standardError.line(text: "godwit: \(sentence)") }
+    if failure.exitStatus == .interrupted, CommandLine.arguments.dropFirst().first == "migrate" {
+      let words = ["godwit"] + CommandLine.arguments.dropFirst()
+      Terminal.standardError.line(text: "godwit:   \(MigrationSuggestion.text(words))")
+    }
     end(failure, as: form)
   }
 

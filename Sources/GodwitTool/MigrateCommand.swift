@@ -34,10 +34,14 @@ struct MigrateCommand: AsyncParsableCommand {
   @Argument(help: ArgumentHelp("The SQLite stores to migrate.", valueName: "store"))
   var stores: [FilePath]
 
-  @OptionGroup var model: ModelOptions
-  @OptionGroup var route: RouteOptions
-  @OptionGroup var work: WorkOptions
-  @OptionGroup var loss: LossOptions
+  @OptionGroup(title: "Model")
+  var model: ModelOptions
+  @OptionGroup(title: "Route")
+  var route: RouteOptions
+  @OptionGroup(title: "Work")
+  var work: WorkOptions
+  @OptionGroup(title: "Losses and defects")
+  var loss: LossOptions
 
   @Option(
     help: ArgumentHelp(

@@ -24,10 +24,14 @@ struct PlanCommand: AsyncParsableCommand {
   @Argument(help: "The SQLite store to migrate.")
   var store: FilePath
 
-  @OptionGroup var model: ModelOptions
-  @OptionGroup var route: RouteOptions
-  @OptionGroup var work: WorkOptions
-  @OptionGroup var loss: LossOptions
+  @OptionGroup(title: "Model")
+  var model: ModelOptions
+  @OptionGroup(title: "Route")
+  var route: RouteOptions
+  @OptionGroup(title: "Work")
+  var work: WorkOptions
+  @OptionGroup(title: "Losses and defects")
+  var loss: LossOptions
 
   @Option(
     help: ArgumentHelp(

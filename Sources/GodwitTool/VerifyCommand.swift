@@ -54,8 +54,10 @@ struct VerifyCommand: AsyncParsableCommand {
       valueName: "path"))
   var models: [FilePath] = []
 
-  @OptionGroup var route: RouteOptions
-  @OptionGroup var loss: LossOptions
+  @OptionGroup(title: "Route")
+  var route: RouteOptions
+  @OptionGroup(title: "Losses and defects")
+  var loss: LossOptions
 
   @Option(
     help: "The journal mode of the new store: wal or delete; that of the old one if not given.")

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
   private func findings(_ given: GivenStore, objects: Int64 = 40) async throws
     -> [StoreCheck.Finding]
   {
-    let made = try MadeStores(of: FilePath(given.model.path), objects: objects, seed: 3)
+    let made = try await MadeStores(of: FilePath(given.model.path), objects: objects, seed: 3)
     var check = try StoreCheck(of: given.migration())
     check.migratesCopies = true
     check.made = made
@@ -60,14 +61,25 @@ import Testing
 
   @Test func `the same seed makes the same stores, which go with the value`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
-    func bytes(_ seed: UInt64) throws -> ([Data], [FilePath]) {
-      let made = try MadeStores(of: FilePath(given.model.path), objects: 30, seed: seed)
+    func bytes(_ seed: UInt64) async throws -> ([Data], [FilePath]) {
+      let made = try await MadeStores(of: FilePath(given.model.path), objects: 30, seed: seed)
       let paths = made.entries.map(\.path)
       return (try paths.map { try Data(contentsOf: URL(filePath: $0.string)) }, paths)
     }
-    let (one, paths) = try bytes(5)
-    #expect(try bytes(5).0 == one)
-    #expect(try bytes(6).0 != one)
+    let (one, paths) = try await bytes(5)
+    #expect(try await bytes(5).0 == one)
+    #expect(try await bytes(6).0 != one)
     #expect(!paths.contains { FileManager.default.fileExists(atPath: $0.string) })
+  }
+
+  @Test func `the stores that are made are counted one by one`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote, Model.note + Model.tag)
+    let told = Mutex<[Int]>([])
+    let made = try await MadeStores(of: FilePath(given.model.path), objects: 5, seed: 1) {
+      done, all in
+      told.withLock { $0.append(done * 10 + all) }
+    }
+    #expect(told.withLock { $0 } == [13, 23, 33])
+    #expect(made.versions == ["1", "2", "3"])
   }
 }

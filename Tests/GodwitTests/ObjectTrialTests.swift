@@ -81,4 +81,14 @@ import Testing
     #expect(cells[0].hasSuffix("✗"))
     #expect(report.exitStatus != 0)
   }
+
+  @Test func `a rule that many objects break is one sentence`() async throws {
+    let (kept, migration) = try given("\"TERNARY($source.title == \\\"none\\\", \\\"a\\\", nil)\"")
+    let tried = try await migration.prepare(trying: StoreMigration.triedObjects)
+    let refusal = try #require(tried.refusal)
+    #expect(refusal.sentences.count == 2)
+    #expect(refusal.sentences[1].hasPrefix("Note.nickname, 60 objects (Z_PK 1, 2, 3, 4, "))
+    #expect(refusal.sentences[1].hasSuffix(", …): mandatory, and has no value [1570]."))
+    #expect(try refusal.reasons.count == 60 && !kept.names.isEmpty)
+  }
 }

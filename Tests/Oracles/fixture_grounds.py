@@ -119,7 +119,7 @@ def fill(lab):
         "b-current.sqlite": (OK, []),
         "c-impossible.sqlite": (IMPOSSIBLE, ["Must.one", "Must.two"]),
         "d-damaged.sqlite": (DAMAGED, ["damaged"]),
-        "e-pointer.sqlite": (DAMAGED, ["not an SQLite store"]),
+        "e-pointer.sqlite": (DAMAGED, ["pointer of Git LFS"]),
         "f-empty.storedata": (DAMAGED, ["empty"]),
         "g-part.sqlite": (DAMAGED, ["cut short"]),
         "h-lost.sqlite": (DAMAGED, ["Core Data"]),

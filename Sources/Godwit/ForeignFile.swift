@@ -1,0 +1,56 @@
+import SystemCalls
+import SystemPackage
+
+/// A file that stands where a store is expected, and is known by its first bytes or its name.
+enum ForeignFile {
+  /// What it is and what to do.
+  static func sentence(on file: FilePath, isText: Bool) -> String {
+    if let known = sentence(on: file) { return known }
+    return isText
+      ? "\(file) is a text file, not an SQLite store: check the path."
+      : "\(file) is not an SQLite file, or it is encrypted: decrypt it before migrating it."
+  }
+
+  private static func sentence(on file: FilePath) -> String? {
+    guard let head = try? Files.readHead(file, count: 64) else { return nil }
+    if let (name, program) = archive(head) {
+      return "\(file) is \(name), not a store: unpack it first (\(program))."
+    }
+    if head.starts(with: "version https://git-lfs".utf8) {
+      return "\(file) is a pointer of Git LFS, not the store: `git lfs pull` brings the store."
+    }
+    if isPlaceholder(file) {
+      return "\(file) is a placeholder of iCloud, not the store: have the store downloaded first."
+    }
+    if file.extension == "swift" {
+      return "\(file) is Swift source, not a store: name the store that the app has written; a "
+        + "SwiftData model is in it."
+    }
+    return nil
+  }
+
+  /// Why a file is not there, as far as its placeholder tells.
+  static func absence(of file: FilePath) -> String {
+    guard let name = file.lastComponent,
+      let placeholder = FilePath.Component(".\(name.string).icloud"),
+      (try? Files.fileStatusIfPresent(Files.parent(of: file).appending(placeholder))) != nil
+    else { return "\(file) is not there: check the path." }
+    return "\(file) is in iCloud and not on this disk: have it downloaded first."
+  }
+
+  /// The name of an archive's form, and what unpacks it.
+  private static func archive(_ head: [UInt8]) -> (name: String, program: String)? {
+    let forms: [([UInt8], String, String)] = [
+      ([0x1f, 0x8b], "compressed by gzip", "gunzip"),
+      (Array("PK\u{3}\u{4}".utf8), "a zip archive", "unzip"),
+      ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], "compressed by xz", "unxz"),
+      (Array("BZh".utf8), "compressed by bzip2", "bunzip2"),
+      ([0x28, 0xb5, 0x2f, 0xfd], "compressed by zstd", "unzstd"),
+    ]
+    return forms.first { head.starts(with: $0.0) }.map { ($0.1, $0.2) }
+  }
+
+  private static func isPlaceholder(_ file: FilePath) -> Bool {
+    file.extension == "icloud" && file.lastComponent?.string.hasPrefix(".") == true
+  }
+}
