@@ -54,9 +54,14 @@ class SchemaTests(unittest.TestCase):
                 self.assertEqual(len(self.schema.faults(changed(path, value))), 1)
 
     def test_a_keyword_that_nobody_looks_at_is_refused(self):
-        self.schema.root["properties"]["godwit"]["pattern"] = "x"
+        self.schema.root["properties"]["godwit"]["contentEncoding"] = "x"
         with self.assertRaises(ValueError):
             self.schema.faults(REPORT)
+
+    def test_a_text_has_to_match_a_pattern(self):
+        for pattern, faults in (("x", 1), (".", 0)):
+            self.schema.root["properties"]["godwit"]["pattern"] = pattern
+            self.assertEqual(len(self.schema.faults(REPORT)), faults)
 
 
 if __name__ == "__main__":
