@@ -66,10 +66,11 @@ public struct MigrationReceipt: Hashable, Sendable, Codable {
   public struct Step: Hashable, Sendable, Codable {
     /// A mapping model of the step.
     public struct Mapping: Hashable, Sendable, Codable {
-      /// The path of its file or folder.
+      /// The path of its file or folder; of inference with other values, words for that.
       public var path: String
-      /// The SHA-256 of its file, or of the files in its folder as of ``Files``.
-      public var sha256: String
+      /// The SHA-256 of its file, or of the files in its folder as of ``Files``; nil where there is
+      /// none.
+      public var sha256: String?
     }
 
     /// The names of the version before the step.
@@ -161,6 +162,8 @@ public struct MigrationReceipt: Hashable, Sendable, Codable {
   public var result: Store
   /// The steps from the old store's version to the new one's.
   public var steps: [Step]
+  /// The expressions that gave attributes their values, as `Entity.property=EXPRESSION`.
+  public var values: [String] = []
   /// The objects of each entity that has some, stage by stage.
   public var objects: [Account]
   /// The references of relationships that lost some; those of all others are in the new store.

@@ -86,6 +86,7 @@ public struct MigrationReceiptFiles: Sendable {
       }
       return MigrationReceipt.Step(from: step.from, to: step.to, mappings: mappings)
     }
+    receipt.values = request.settings
     let decision = request.lossDecision
     receipt.losses = report.losses.map { .init($0, consent: decision.ground(for: $0)) }
     receipt.fillEstimates(of: report)
@@ -94,9 +95,9 @@ public struct MigrationReceiptFiles: Sendable {
   }
 
   /// The hash of a mapping model, which is a file or a folder.
-  private static func hash(of path: FilePath) throws -> String {
-    guard try Files.fileStatus(path).isDirectory else { return try FileHash.of(path) }
-    return try FileHash.files(in: path)?.sha256 ?? ""
+  private static func hash(of path: FilePath) throws -> String? {
+    guard let status = try Files.fileStatusIfPresent(path) else { return nil }
+    return try status.isDirectory ? FileHash.files(in: path)?.sha256 : FileHash.of(path)
   }
 
   /// Checks that the old store is what was hashed before the migration.

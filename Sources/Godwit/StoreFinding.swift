@@ -1,3 +1,4 @@
+import SystemCalls
 import SystemPackage
 
 extension StoreCheck {
@@ -97,6 +98,11 @@ extension StoreCheck.Finding {
 
   mutating func note(_ failure: MigrationFailure) {
     (reasons, refusals) = (failure.sentences, failure.reasons)
+    // Who names a store from the current folder on reads of it so.
+    let path = FilePath(store)
+    if path.isRelative, let whole = try? Files.resolved(path), whole != path {
+      reasons = reasons.map { $0.replacing(whole.string, with: store) }
+    }
     exitStatus = failure.exitStatus.rawValue
     coreDataCode = failure.coreDataCode
   }

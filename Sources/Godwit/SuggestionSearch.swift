@@ -168,6 +168,8 @@ struct SuggestionSearch {
     let count = choices.count
     for reason in reasons { answerByValue(reason) }
     for reason in reasons { answerByChoice(reason) }
+    let extras = reasons.first { $0.cause == .unsupported(.extraTables) }
+    if let extras, answerByTables(extras) { return true }
     guard choices.count == count, !state.routing.isProgressive,
       reasons.contains(where: \.cause.isLiftedByVersions)
     else { return choices.count > count }
@@ -231,11 +233,17 @@ struct SuggestionSearch {
     case .toManyBecameToOne where state.severalObjects == .fail:
       state.severalObjects = .first
       add(["--on-many", "first"], for: reason)
-    case .unsupported(.extraTables) where state.extraTables == .refuse:
-      state.extraTables = .keep
-      add(["--extra-tables", "keep"], for: reason)
     default: return
     }
+  }
+
+  /// Keeps what the model knows nothing of, or leaves behind what cannot be kept, such as triggers.
+  private mutating func answerByTables(_ reason: MigrationFailure.Reason) -> Bool {
+    guard state.extraTables != .drop else { return false }
+    state.extraTables = state.extraTables == .refuse ? .keep : .drop
+    choices.removeAll { $0.words.first == "--extra-tables" }
+    add(["--extra-tables", state.extraTables.rawValue], for: reason)
+    return true
   }
 
   private mutating func allow(_ name: String, for reason: MigrationFailure.Reason) {

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Godwit
 import SystemPackage
 import Testing
@@ -51,6 +52,13 @@ final class GivenStore {
     sample.version = version
     sample.seed = seed
     try sample.write(to: file)
+  }
+
+  /// Changes a store as an app or another program does.
+  func change(_ sql: String, in store: URL) throws {
+    let queue = try DatabaseQueue(path: store.path)
+    try queue.write { try $0.execute(sql: sql) }
+    try queue.close()
   }
 
   func version(_ name: String) -> URL { model.appending(path: "\(name).xcdatamodel") }

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import SystemPackage
 import Testing
 
@@ -27,11 +26,8 @@ import Testing
     return try ReceiptCheck(file).receipt
   }
 
-  /// Changes a store as an app does.
   private func removeTag(in store: URL) throws {
-    let queue = try DatabaseQueue(path: store.path)
-    try queue.write { try $0.execute(sql: "DELETE FROM ZTAG WHERE Z_PK = 1") }
-    try queue.close()
+    try given.change("DELETE FROM ZTAG WHERE Z_PK = 1", in: store)
   }
 
   @Test func `a receipt has counts of both stores, and each loss with its consent`() async throws {
@@ -54,6 +50,25 @@ import Testing
       $0.failsOnLoss = true
     }
     #expect(receipt.losses.map(\.consent) == [.named])
+  }
+
+  @Test func `a mapping model has its hash, and values that were set are named`() async throws {
+    let mapping = given.folder.appending(path: "Step.json")
+    try MappingModelFile(
+      inferredFrom: FilePath(given.version("1").path), to: FilePath(given.version("2").path)
+    ).write(to: mapping)
+    var receipt = try await migrate { $0.routing.mappings = [FilePath(mapping.path)] }
+    #expect(receipt.steps.first?.mappings.first?.sha256?.count == 64)
+    #expect(receipt.values.isEmpty)
+    // It would be found beside the model.
+    try FileManager.default.removeItem(at: mapping)
+    receipt = try await migrate {
+      $0.output = FilePath(given.folder.appending(path: "Other.sqlite").path)
+      $0.routing.settings = ["Note.title=\"x\""]
+      $0.allowedLoss = .all
+    }
+    #expect(receipt.steps.first?.mappings.map(\.sha256) == [nil])
+    #expect(receipt.values == ["Note.title=\"x\""])
   }
 
   @Test func `both stores are found to be as the receipt says`() async throws {

@@ -59,6 +59,19 @@ import Testing
     #expect(found.trial.isPossible)
   }
 
+  @Test(arguments: [
+    ("CREATE TABLE Own (a); INSERT INTO Own VALUES (1)", "keep"),
+    ("CREATE TRIGGER own AFTER DELETE ON ZNOTE BEGIN SELECT 1; END", "drop"),
+  ])
+  func `what is not of the model is kept, or left behind`(sql: String, choice: String) async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote)
+    try given.change(sql, in: given.store)
+    let found = try await suggestion(given)
+    #expect(found.choices.map(\.words) == [["--extra-tables", choice]])
+    #expect(found.trial.isPossible)
+  }
+
   @Test func `a loss that nothing saves is named`() async throws {
     let given = try GivenStore(Model.note, Model.note + Model.tag)
     var migration = given.migration()
