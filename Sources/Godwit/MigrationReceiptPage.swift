@@ -8,29 +8,32 @@ extension MigrationReceipt {
       generator: godwit, title: "Receipt: \(result.path)", outcome: outcome, isGood: true,
       subtitle: "\(made) · Godwit \(godwit)",
       sections: [
-        storeSection, verificationSection, report.routeSection, report.objectSection,
+        storeSection("Old store", source), storeSection("New store", result),
+        verificationSection, report.routeSection, valueSection, report.objectSection,
         referenceSection, lossSection, noteSection,
       ].compactMap(\.self)
     ).html
   }
 
-  private var storeSection: Page.Section {
-    var section = Page.Section("Stores")
-    section.table = Page.Table(
-      [.init(""), .init("old store", .sentence), .init("new store", .sentence)],
-      [
-        ("path", { $0.path }), ("kept as", { $0.keptAs ?? "" }),
-        ("version", { "\(VersionText($0.versions))" }), ("UUID", { $0.uuid }),
-        ("version checksum", { $0.versionChecksum }), ("bytes", { "\(GroupedText($0.bytes))" }),
-        ("SHA-256", { $0.sha256 }), ("external files", { $0.externalFiles?.words ?? "none" }),
-        ("objects", { $0.objects.map { "\(GroupedText($0.values.reduce(0, +)))" } ?? "" }),
-        (
-          "references",
-          { $0.references.map { "\(GroupedText($0.reduce(0) { $0 + $1.count }))" } ?? "" }
-        ),
-      ].map { (name: String, value: (Store) -> String) in
-        [Page.Cell(name), .init(value(source), .sentence), .init(value(result), .sentence)]
-      })
+  private func storeSection(_ title: String, _ store: Store) -> Page.Section {
+    var section = Page.Section(title)
+    let facts: [(String, String?)] = [
+      ("path", store.path), ("kept as", store.keptAs),
+      ("version", "\(VersionText(store.versions))"),
+      ("bytes", "\(GroupedText(store.bytes))"),
+      ("objects", store.objects.map { "\(GroupedText($0.values.reduce(0, +)))" }),
+      ("references", store.references.map { "\(GroupedText($0.reduce(0) { $0 + $1.count }))" }),
+      ("SHA-256", store.sha256), ("external files", store.externalFiles?.words),
+      ("UUID", store.uuid), ("version checksum", store.versionChecksum),
+    ]
+    section.facts = facts.compactMap { name, value in value.map { .init(name, $0) } }
+    return section
+  }
+
+  private var valueSection: Page.Section? {
+    guard !values.isEmpty else { return nil }
+    var section = Page.Section("Values that were set")
+    section.lines = values.map { Markup($0) }
     return section
   }
 
