@@ -317,17 +317,6 @@ int csystem_is_readable_and_writable(const char *path) {
   return access(path, R_OK | W_OK) == 0;
 }
 
-int csystem_copy_modified(const char *from, const char *to) {
-  struct stat found;
-  if (stat(from, &found) < 0) return -errno;
-#ifdef __linux__
-  struct timespec times[2] = {found.st_atim, found.st_mtim};
-#else
-  struct timespec times[2] = {found.st_atimespec, found.st_mtimespec};
-#endif
-  return result(utimensat(AT_FDCWD, to, times, 0));
-}
-
 int csystem_copy_attributes(const char *from, const char *to) {
 #ifdef __linux__
   char names[1 << 16], value[1 << 16];

@@ -87,8 +87,8 @@ package final class SourceFile: Sendable {
     try WALPages.Head(path)?.main ?? path
   }
 
-  /// Whether a path is that of the pages of a log.
-  static func hasPages(_ path: FilePath) throws(SystemCallError) -> Bool {
+  /// Whether a path is that of the pages of a log, or of an edit.
+  package static func hasPages(_ path: FilePath) throws(SystemCallError) -> Bool {
     try WALPages.Head(path) != nil
   }
 

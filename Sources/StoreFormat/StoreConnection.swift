@@ -54,8 +54,10 @@ package struct StoreConnection: Sendable {
     _ path: FilePath, cacheBytes: Int64, textEncoding: UInt32 = 1, pageSize: Int = 4096,
     vacuum: Int = 2, memory: Int64? = nil
   ) throws(StoreError) -> StoreConnection {
-    if !path.isEmpty, path != ":memory:" { try makeFile(at: path) }
-    let connection = try open(path, uri: uri(path: path), base: Configuration())
+    let isFile = !path.isEmpty && path != ":memory:"
+    if isFile { try makeFile(at: path) }
+    let uri = isFile ? try uri(editing: path) : uri(path: path)
+    let connection = try open(path, uri: uri, base: Configuration())
     try connection.run { db in
       if let memory { limitRows(of: db, memory: memory) }
       // The first trade safety, which a file without a manifest does not need, for speed.
@@ -241,6 +243,17 @@ package struct StoreConnection: Sendable {
     return plain + "&vfs=\(system)"
   }
 
+  /// The URI by which SQLite writes a file that nobody else has open, or its pages (`PageEdit`).
+  private static func uri(editing path: FilePath) throws(StoreError) -> String {
+    let plain = uri(path: path)
+    do throws(SystemCallError) {
+      guard try SourceFile.hasPages(path), let system = WALPagesSystem.name else { return plain }
+      return plain + "?vfs=\(system)"
+    } catch {
+      throw StoreError(reading: path, cause: error)
+    }
+  }
+
   /// The path as an SQLite URI, with `%`, `?` and `#` escaped.
   package static func uri(path: FilePath) -> String {
     var result = "file:".unicodeScalars
@@ -278,6 +291,14 @@ extension StoreConnection {
 
   /// Sets the header of a finished store to WAL mode, and leaves no log beside it.
   package static func setWAL(_ path: FilePath) throws(StoreError) {
+    do {
+      if try SourceFile.hasPages(path) {
+        // The pages go over those of a store whose log is empty.
+        return try SourceFile.setHeader([(HeaderField.writeVersion, [2, 2])], of: path)
+      }
+    } catch {
+      throw StoreError(reading: path, cause: error)
+    }
     let connection = try writable(path)
     try connection.run { db in
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")

@@ -11,15 +11,16 @@ package import SystemPackage
 //         pages as the frames of the log have them, up to the last commit
 //         entries: the number of a page and of its frame, 4 bytes each, by page
 //
-// (1) It is written once, its head last, and never changed.
+// (1) It is written once, its head last, and never changed; where SQLite writes to it (`PageEdit`)
+// it has no head meanwhile.
 // (2) It holds for as long as the main file changes by nothing but these pages being brought into
 // it: whoever reads it holds the main file (`SourceAccess`).
 
-/// The pages that the `-wal` of a store has in the place of those of the main file, in a file of
-/// their own.
+/// The pages that the `-wal` of a store, or an edit of it, has in the place of those of the main
+/// file, in a file of their own.
 package struct WALPages: Sendable {
-  private static let magic = Array("GodwitPg".utf8)
-  private static let headSize = 48
+  static let magic = Array("GodwitPg".utf8)
+  static let headSize = 48
 
   private let head: Head
   private let pages: [UInt32]
@@ -105,6 +106,9 @@ package struct WALPages: Sendable {
     return low
   }
 
+  /// The place in the file of a page in the list.
+  func frame(at place: Int) -> UInt32 { frames[place] }
+
   /// The number of a page in the list; nil behind the last one.
   func page(at place: Int) -> UInt32? { place < pages.count ? pages[place] : nil }
 
@@ -162,9 +166,7 @@ extension WALPages {
       return .unfit
     }
     guard try StoreHeader(reading: store).pageSize == header.pageSize else { return .unfit }
-    let name = store.withPlatformString { start in
-      UnsafeRawBufferPointer(start: start, count: store.length).map(\.self)
-    }
+    let name = name(of: store)
     let output = OpenFile(
       try Files.open(
         path, mode: .readWrite, options: [.create, .exclusiveCreate, .noFollow],
@@ -191,16 +193,32 @@ extension WALPages {
     }
     try output.write(list, at: end)
     try output.write(name, at: Int64(headSize))
-    let status = try Files.fileStatus(path)
     try output.write(
-      magic + bytes(status.device) + bytes(status.inode) + bytes(UInt32(header.pageSize))
-        + bytes(copy.index.pageCount) + bytes(UInt32(entries.count)) + bytes(UInt32(name.count))
-        + bytes(UInt64(end)), at: 0)
+      self.head(
+        of: path, pageSize: header.pageSize, pageCount: copy.index.pageCount,
+        entries: entries.count, name: name.count, end: end), at: 0)
     return .written
   }
 
-  private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+  /// The head of a file: all but its path.
+  static func head(
+    of path: FilePath, pageSize: Int, pageCount: UInt32, entries: Int, name: Int, end: Int64
+  ) throws(SystemCallError) -> [UInt8] {
+    let status = try Files.fileStatus(path)
+    return magic + bytes(status.device) + bytes(status.inode) + bytes(UInt32(pageSize))
+      + bytes(pageCount) + bytes(UInt32(entries)) + bytes(UInt32(name)) + bytes(UInt64(end))
+  }
+
+  /// A number as the file has it.
+  static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
     withUnsafeBytes(of: number.littleEndian) { Array($0) }
+  }
+
+  /// The bytes of a path as the file has it.
+  static func name(of path: FilePath) -> [UInt8] {
+    path.withPlatformString { start in
+      UnsafeRawBufferPointer(start: start, count: path.length).map(\.self)
+    }
   }
 }
 

@@ -2,7 +2,8 @@ import GRDBSQLite
 import SystemCalls
 import SystemPackage
 
-/// The VFS by which SQLite reads a store with the pages of its log as one file that nobody writes.
+/// The VFS by which SQLite reads a store with the pages of its log as one file that nobody writes,
+/// and writes pages of its own over a store (`PageEdit`).
 ///
 /// Every other file is left to the system's own VFS: other databases that are attached, and the
 /// temporary files of a connection.
@@ -13,7 +14,27 @@ enum WALPagesSystem {
   /// An open file, as far as SQLite knows it and beyond.
   private struct File {
     var base: sqlite3_file
-    var source: Unmanaged<SourceFile>
+    var opened: Unmanaged<Opened>
+  }
+
+  /// What is behind an open file.
+  private final class Opened {
+    let source: SourceFile?
+    let edit: PageEdit?
+
+    init(_ path: FilePath, isWritten: Bool) throws(SystemCallError) {
+      source = isWritten ? nil : try SourceFile(path)
+      edit = isWritten ? try PageEdit(path) : nil
+    }
+
+    var byteCount: Int64 { edit?.byteCount ?? source?.byteCount ?? 0 }
+
+    func read(
+      _ bytes: UnsafeMutableRawBufferPointer, at offset: Int64
+    ) throws(SystemCallError) -> Int {
+      if let edit { return try edit.read(bytes, at: offset) }
+      return try source?.read(bytes, at: offset) ?? 0
+    }
   }
 
   /// SQLite keeps it for as long as the process runs, and so nothing frees it.
@@ -47,31 +68,50 @@ enum WALPagesSystem {
     }
     file.pointee.pMethods = nil
     guard let methods, let source = try? opening.get() else { return SQLITE_CANTOPEN }
+    let access = source.edit == nil ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
     UnsafeMutableRawPointer(file).bindMemory(to: File.self, capacity: 1).initialize(
-      to: File(base: sqlite3_file(pMethods: methods.table), source: .passRetained(source)))
-    opened?.pointee = SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB
+      to: File(base: sqlite3_file(pMethods: methods.table), opened: .passRetained(source)))
+    opened?.pointee = access | SQLITE_OPEN_MAIN_DB
     return SQLITE_OK
   }
 
   /// The store with the pages of its log, or why it cannot be opened; nil for any other file.
   private static func opening(
     _ path: UnsafePointer<CChar>?, flags: Int32
-  ) -> Result<SourceFile, SystemCallError>? {
+  ) -> Result<Opened, SystemCallError>? {
     guard flags & SQLITE_OPEN_MAIN_DB != 0, let path else { return nil }
     let own = FilePath(platformString: path)
     do throws(SystemCallError) {
       guard try SourceFile.hasPages(own) else { return nil }
-      return .success(try SourceFile(own))
+      return .success(try Opened(own, isWritten: flags & SQLITE_OPEN_READWRITE != 0))
     } catch {
       DatabaseCalls.openError = error.errno
       return .failure(error)
     }
   }
 
-  private static func source(
+  private static func opened(
     _ file: UnsafeMutablePointer<sqlite3_file>
-  ) -> Unmanaged<SourceFile> {
-    UnsafeMutableRawPointer(file).assumingMemoryBound(to: File.self).pointee.source
+  ) -> Unmanaged<Opened> {
+    UnsafeMutableRawPointer(file).assumingMemoryBound(to: File.self).pointee.opened
+  }
+
+  /// Calls what changes a file that may be written; SQLite's code of what comes of it.
+  private static func change(
+    _ file: UnsafeMutablePointer<sqlite3_file>?, _ body: (PageEdit) throws -> Void
+  ) -> Int32 {
+    guard let file, let edit = opened(file).takeUnretainedValue().edit else {
+      return SQLITE_READONLY
+    }
+    do {
+      try body(edit)
+      return SQLITE_OK
+    } catch let error as SystemCallError {
+      let isFull = error.errno == .noSpace || error.errno == .diskQuotaExceeded
+      return isFull ? SQLITE_FULL : SQLITE_IOERR | (3 << 8)  // SQLITE_IOERR_WRITE
+    } catch {
+      return SQLITE_TOOBIG
+    }
   }
 
   private static func read(
@@ -80,7 +120,7 @@ enum WALPagesSystem {
   ) -> Int32 {
     let count: Int
     do {
-      count = try source(file).takeUnretainedValue().read(bytes, at: offset)
+      count = try opened(file).takeUnretainedValue().read(bytes, at: offset)
     } catch {
       return SQLITE_IOERR | (1 << 8)  // SQLITE_IOERR_READ, a macro that Swift does not import
     }
@@ -102,7 +142,7 @@ enum WALPagesSystem {
     var own = sqlite3_io_methods()
     own.iVersion = 1
     own.xClose = { file in
-      if let file { WALPagesSystem.source(file).release() }
+      if let file { WALPagesSystem.opened(file).release() }
       return SQLITE_OK
     }
     own.xRead = { file, bytes, count, offset in
@@ -110,12 +150,17 @@ enum WALPagesSystem {
       return WALPagesSystem.read(
         file, UnsafeMutableRawBufferPointer(start: bytes, count: Int(count)), at: offset)
     }
-    own.xWrite = { _, _, _, _ in SQLITE_READONLY }
-    own.xTruncate = { _, _ in SQLITE_READONLY }
+    own.xWrite = { file, bytes, count, offset in
+      let room = UnsafeRawBufferPointer(start: bytes, count: Int(count))
+      return WALPagesSystem.change(file) { try $0.write(room, at: offset) }
+    }
+    own.xTruncate = { file, size in
+      WALPagesSystem.change(file) { try $0.resize(to: size) }
+    }
     own.xSync = { _, _ in SQLITE_OK }
     own.xFileSize = { file, size in
       guard let file, let size else { return SQLITE_IOERR }
-      size.pointee = WALPagesSystem.source(file).takeUnretainedValue().byteCount
+      size.pointee = WALPagesSystem.opened(file).takeUnretainedValue().byteCount
       return SQLITE_OK
     }
     own.xLock = { _, _ in SQLITE_OK }
@@ -124,9 +169,19 @@ enum WALPagesSystem {
       isReserved?.pointee = 0
       return SQLITE_OK
     }
-    own.xFileControl = { _, _, _ in SQLITE_NOTFOUND }
+    own.xFileControl = { file, operation, _ in
+      guard operation == SQLITE_FCNTL_COMMIT_PHASETWO, let file,
+        WALPagesSystem.opened(file).takeUnretainedValue().edit != nil
+      else { return SQLITE_NOTFOUND }
+      return WALPagesSystem.change(file) { try $0.commit() }
+    }
     own.xSectorSize = { _ in 4096 }
-    own.xDeviceCharacteristics = { _ in SQLITE_IOCAP_IMMUTABLE }
+    own.xDeviceCharacteristics = { file in
+      guard let file, WALPagesSystem.opened(file).takeUnretainedValue().edit != nil else {
+        return SQLITE_IOCAP_IMMUTABLE
+      }
+      return 0
+    }
     table.initialize(to: own)
     return Methods(table: UnsafePointer(table))
   }()

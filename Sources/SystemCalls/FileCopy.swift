@@ -98,6 +98,14 @@ extension Files {
     try check(code, operation: .setAttributes, path: path)
   }
 
+  /// Gives a file the time of its last change, in nanoseconds since 1970.
+  package static func setModified(
+    _ path: FilePath, to nanoseconds: Int64
+  ) throws(SystemCallError) {
+    let code = path.withPlatformString { csystem_set_modified($0, nanoseconds) }
+    try check(code, operation: .setAttributes, path: path)
+  }
+
   /// Appends the rest of a file to another one.
   @discardableResult
   static func copyBytes(

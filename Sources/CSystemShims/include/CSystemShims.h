@@ -102,6 +102,8 @@ int csystem_entry_status(int folder, const char *name, struct csystem_status *st
 int csystem_descriptor_status(int descriptor, struct csystem_status *status);
 /// Copies the times of the last change and the last access.
 int csystem_copy_modified(const char *from, const char *to);
+/// Sets the time of the last change, in nanoseconds since 1970.
+int csystem_set_modified(const char *path, int64_t nanoseconds);
 /// Copies the extended attributes, access lists among them; -errno of the first that cannot be.
 int csystem_copy_attributes(const char *from, const char *to);
 int csystem_set_mode(const char *path, mode_t mode);
