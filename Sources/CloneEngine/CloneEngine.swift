@@ -17,6 +17,25 @@ import SystemPackage
 /// A store whose pages cannot be left where they are after all.
 struct CloneError: Error {}
 
+extension SourceClone {
+  /// Begins the result, and puts the shards in the place of the tables that change.
+  ///
+  /// - Throws: `CloneError`, where what lies in the source does not allow it.
+  func assemble(
+    _ order: AssemblyOrder, progress: (AssemblyStep) throws -> Void
+  ) throws -> AssemblyReport {
+    do {
+      return try SQLAssembler(self).assemble(order, progress: progress)
+    } catch let error as StoreError where error.problem == .damaged {
+      throw CloneError()
+    } catch is PageEdit.TooLarge {
+      throw CloneError()
+    } catch AssemblyError.damaged {
+      throw CloneError()
+    }
+  }
+}
+
 /// Begins the result as a clone of the source, and makes only the tables that change.
 ///
 /// Where the file system shares blocks between files, time and room follow what a migration
@@ -64,9 +83,7 @@ package struct CloneEngine: MigrationEngine {
     else { return false }
     let trees = try StayingTrees(stage)
     if trees.tables.isEmpty { return false }
-    let changing = try StatisticsReader(survey: stage.survey, sliceRows: nil)
-      .statistics(program: stage.program).filter { trees.tables[$0.key] == nil }
-    return changing.values.reduce(0) { $0 + $1.bytes } * mostChanging <= bytes
+    return try trees.changingBytes(stage) * mostChanging <= bytes
   }
 
   private static func sharesBlocks(_ stage: StageInput) -> Bool {
@@ -88,18 +105,9 @@ package struct CloneEngine: MigrationEngine {
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: CloneEngine, plan: MigrationPlan) {
     let trees = restriction == .movesNothing ? StayingTrees.none : try StayingTrees(stage)
-    var staying: [StayingTable] = []
-    var plan = try stage.rowPlan { statistics in
-      for (table, source) in trees.tables.sorted(by: { $0.key < $1.key }) {
-        let known = statistics.removeValue(forKey: table)
-        staying.append(
-          StayingTable(
-            table: table, source: source, rows: known?.rows ?? 0, bytes: known?.bytes ?? 0))
-      }
-    }
-    plan.staying = staying
+    let plan = try trees.plan(stage)
     let engine = CloneEngine(
-      sharesBlocks: !staying.isEmpty && sharesBlocks(stage),
+      sharesBlocks: !plan.staying.isEmpty && sharesBlocks(stage),
       source: stage.survey.access.readable.string, trees: trees)
     return (engine, plan)
   }
@@ -111,14 +119,8 @@ package struct CloneEngine: MigrationEngine {
     guard !trees.tables.isEmpty else {
       return try SQLAssembler().assemble(order, progress: progress)
     }
-    do {
-      return try SQLAssembler(SourceClone(source: FilePath(source), names: trees.names))
-        .assemble(order, progress: progress)
-    } catch let error as StoreError where error.problem == .damaged {
-      throw CloneError()
-    } catch AssemblyError.damaged {
-      throw CloneError()
-    }
+    return try SourceClone(source: FilePath(source), names: trees.names)
+      .assemble(order, progress: progress)
   }
 
   /// Writes each piece of a work order into a table of the shard.

@@ -7,25 +7,31 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// A result that begins as a clone of the source: what stays is found under its new name in the
-/// end, and what does not stay goes before anything is made.
+/// A result that begins as a clone of the source, or as an edit of it: what does not stay goes
+/// before anything is made, and what stays has its new name then.
 struct SourceClone: AssemblyBase {
   let source: FilePath
   /// The names in the source of tables and indexes that stay, by those in the result.
   let names: [String: String]
+  /// The columns of tables that stay and have them in another order than others of the model.
+  var orders: [String: [String]] = [:]
+  /// Whether what changes goes to pages beside the source (`PageEdit`) instead of a clone of it.
+  var isEdit = false
+
+  var indexes: Set<String> { Set(names.keys) }
 
   func make(_ result: FilePath) throws {
-    try SourceFile.copy(source, to: result)
-    let file = try Files.open(result, mode: .readWrite)
-    try file.closeAfter {
-      // Numbers of the app's own are not Core Data's, and nobody keeps a log of the clone.
-      for (place, bytes) in [
+    if isEdit {
+      try PageEdit.make(of: source, at: result)
+    } else {
+      try SourceFile.copy(source, to: result)
+    }
+    // Numbers of the app's own are not Core Data's, and nobody keeps a log of the clone.
+    try SourceFile.setHeader(
+      [
         (HeaderField.writeVersion, [1, 1]), (HeaderField.cacheSize, [0, 0, 0, 0]),
         (HeaderField.userVersion, [0, 0, 0, 0]), (HeaderField.applicationID, [0, 0, 0, 0]),
-      ] as [(Int, [UInt8])] {
-        try bytes.withUnsafeBytes { try file.writeAll($0, at: Int64(place)) }
-      }
-    }
+      ], of: result)
   }
 
   // MARK: What goes
@@ -49,6 +55,13 @@ struct SourceClone: AssemblyBase {
         else { continue }
         try db.execute(sql: "DROP \(type.uppercased()) IF EXISTS main.\(SQL.quoted(name: name))")
       }
+    }
+    let roots = try StoreWriter.roots(in: db)
+    try requireStaying(order.result, roots: roots)
+    let entries = try entries(of: order.schema).list.filter { names[$0.name] != nil }
+    try list(entries, roots: roots, named: names, in: db)
+    guard entries.count == names.count, roots.count == names.count else {
+      throw AssemblyError.damaged(roots.keys.sorted())
     }
   }
 
@@ -75,38 +88,73 @@ struct SourceClone: AssemblyBase {
   /// Lists all tables and indexes as a store has them that was made from nothing.
   func arrange(_ db: Database, order: AssemblyOrder) throws {
     let roots = try StoreWriter.roots(in: db)
-    let (entries, version) = try Self.entries(of: order.schema)
-    try requireStaying(order.result, roots: roots)
-    try db.execute(sql: "PRAGMA writable_schema = ON")
-    try db.execute(sql: "DELETE FROM sqlite_schema")
-    for entry in entries {
-      let (type, name, table): (String, String, String) = (entry[0], entry[1], entry[2])
-      let sql: String? = entry[3]
-      guard let root = roots[names[name] ?? name] else { throw AssemblyError.damaged([name]) }
-      try db.execute(
-        sql:
-          "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)",
-        arguments: [type, name, table, root, sql])
-    }
-    try db.execute(sql: "PRAGMA schema_version = \(version)")
-    try db.execute(sql: "PRAGMA writable_schema = RESET")
+    let (entries, version) = try entries(of: order.schema)
+    let staying = names.compactMap { new, old in roots[new].map { (old, $0) } }
+    try requireStaying(
+      order.result, roots: Dictionary(staying, uniquingKeysWith: { first, _ in first }))
+    try list(entries, roots: roots, version: version, in: db)
     guard entries.count == roots.count else {
       throw AssemblyError.damaged(roots.keys.sorted())
     }
   }
 
+  /// A table or an index as SQLite lists it.
+  private struct Entry {
+    let type: String
+    let name: String
+    let table: String
+    let sql: String?
+  }
+
+  /// Has SQLite's list be these entries and no others.
+  ///
+  /// - Parameter named: the names that they have so far, where they have others.
+  private func list(
+    _ entries: [Entry], roots: [String: UInt32], named: [String: String] = [:],
+    version: Int64? = nil, in db: Database
+  ) throws {
+    try db.execute(sql: "PRAGMA writable_schema = ON")
+    try StoreWriter.together(in: db) {
+      try db.execute(sql: "DELETE FROM sqlite_schema")
+      for entry in entries {
+        guard let root = roots[named[entry.name] ?? entry.name] else {
+          throw AssemblyError.damaged([entry.name])
+        }
+        try db.execute(
+          sql: """
+            INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, ?, ?)
+            """,
+          arguments: [entry.type, entry.name, entry.table, root, entry.sql])
+      }
+    }
+    if let version { try db.execute(sql: "PRAGMA schema_version = \(version)") }
+    try db.execute(sql: "PRAGMA writable_schema = RESET")
+  }
+
   /// The list of a store without objects, and how often it has changed.
-  private static func entries(of schema: StoreSchema) throws -> ([Row], Int64) {
+  private func entries(of schema: StoreSchema) throws -> (list: [Entry], version: Int64) {
     let empty = try StoreConnection.scratch(":memory:", cacheBytes: 2 << 20)
     return try empty.run { db in
       try StoreWriter.createTables(schema, in: db)
       try StoreWriter.createIndexes(schema, in: db)
-      return (
-        try Row.fetchAll(
-          db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid"),
-        try Int64.fetchOne(db, sql: "PRAGMA schema_version") ?? 0
-      )
+      let rows = try Row.fetchAll(
+        db, sql: "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")
+      let list = rows.map { row in
+        let entry = Entry(type: row[0], name: row[1], table: row[2], sql: row[3])
+        guard entry.type == "table", let statement = statement(of: entry.name, in: schema) else {
+          return entry
+        }
+        return Entry(type: entry.type, name: entry.name, table: entry.table, sql: statement)
+      }
+      return (list, try Int64.fetchOne(db, sql: "PRAGMA schema_version") ?? 0)
     }
+  }
+
+  /// The statement of a table that has its columns in an order of its own.
+  private func statement(of name: String, in schema: StoreSchema) -> String? {
+    guard let order = orders[name], var table = schema.keyedTable(named: name) else { return nil }
+    table.columns = order.compactMap { name in table.columns.first { $0.name == name } }
+    return table.createStatement
   }
 
   /// Throws unless each b-tree that stays has the root that it has in the source, wherever SQLite

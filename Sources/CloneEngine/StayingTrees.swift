@@ -13,6 +13,8 @@ struct StayingTrees: Hashable, Codable, Sendable {
   private(set) var tables: [String: String] = [:]
   /// The same of tables and their indexes.
   private(set) var names: [String: String] = [:]
+  /// The columns of tables that have them in another order than the destination.
+  private(set) var orders: [String: [String]] = [:]
 
   /// A table or an index, as the source's schema has it.
   private struct Entry {
@@ -54,19 +56,44 @@ struct StayingTrees: Hashable, Codable, Sendable {
 
   /// Finds what stays where it is.
   ///
+  /// - Parameter isLoose: as for `TreeMoves`.
   /// - Throws: `StoreError` where the schema cannot be read.
-  init(_ stage: StageInput) throws {
+  init(_ stage: StageInput, isLoose: Bool = false) throws {
     let moves = try TreeMoves(
-      survey: stage.survey, schema: stage.destination, program: stage.program)
+      survey: stage.survey, schema: stage.destination, program: stage.program, isLoose: isLoose)
     let entries = try Self.entries(stage.survey.reader)
     for (table, found) in moves.tables where found.moved.patch == nil {
       guard try !Self.leavesHistory(table, of: stage),
         let own = Self.names(of: table, found: found, moves: moves, entries: entries)
       else { continue }
       tables[table] = found.sourceTable
+      orders[table] = found.order
       names.merge(own) { $1 }
     }
-    leaveTaken(stage.destination)
+  }
+
+  /// Plans the rows of the tables that do not stay, as for SQL.
+  ///
+  /// - Throws: `StoreError` where the source cannot be read.
+  func plan(_ stage: StageInput) throws -> MigrationPlan {
+    var staying: [StayingTable] = []
+    var plan = try stage.rowPlan { statistics in
+      for (table, source) in tables.sorted(by: { $0.key < $1.key }) {
+        let known = statistics.removeValue(forKey: table)
+        staying.append(
+          StayingTable(
+            table: table, source: source, rows: known?.rows ?? 0, bytes: known?.bytes ?? 0))
+      }
+    }
+    plan.staying = staying
+    return plan
+  }
+
+  /// The bytes of the tables that do not stay.
+  func changingBytes(_ stage: StageInput) throws -> Int64 {
+    try StatisticsReader(survey: stage.survey, sliceRows: nil)
+      .statistics(program: stage.program).filter { tables[$0.key] == nil }.values
+      .reduce(0) { $0 + $1.bytes }
   }
 
   /// Whether rows of a history table have another number than that of its entity: they stay behind,
@@ -123,28 +150,5 @@ struct StayingTrees: Hashable, Codable, Sendable {
         && !kept.contains($0.name)
     }
     return hasOther || kept.count != names.count ? nil : names
-  }
-
-  /// Has tables made anew whose present names others of the result are created under.
-  private mutating func leaveTaken(_ schema: StoreSchema) {
-    while true {
-      let made = schema.keyedTables.map(\.name) + schema.joinTables.map(\.name)
-      let created = Set(
-        (made.filter { tables[$0] == nil }
-          + schema.allIndexes.filter { tables[$0.table] == nil }.map(\.name))
-          .map { $0.uppercased() })
-      let taken = tables.keys.filter { table in
-        let own = schema.allIndexes.filter { $0.table == table }.map(\.name) + [table]
-        return own.contains { names[$0].map { created.contains($0.uppercased()) } ?? false }
-      }
-      if taken.isEmpty { return }
-      for table in taken {
-        tables[table] = nil
-        let own = Set(schema.allIndexes.filter { $0.table == table }.map(\.name) + [table])
-        names = names.filter {
-          !own.contains($0.key) && $0.key != "sqlite_autoindex_\(table)_1"
-        }
-      }
-    }
   }
 }

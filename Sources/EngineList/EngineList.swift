@@ -11,7 +11,7 @@ package import Survey
 /// The engines and the choice among them; a new engine is added to `all`.
 package enum EngineList {
   private static let all: [any MigrationEngine.Type] = [
-    SQLEngine.self, PageEngine.self, CloneEngine.self, ObjectEngine.self,
+    SQLEngine.self, PageEngine.self, CloneEngine.self, EditEngine.self, ObjectEngine.self,
   ]
   /// The engine that covers all rows, and is used where no other one is chosen.
   package static let standard: any MigrationEngine.Type = SQLEngine.self
@@ -46,8 +46,18 @@ package enum EngineList {
       guard let refusal = wanted.refusal(of: stage) else {
         return Choice(engine: wanted, reason: "it was asked for")
       }
+      if wanted.name == EditEngine.name {
+        // Whoever asks for the least time and room gets what comes next to it.
+        var choice = chooseFastest(for: stage)
+        choice.refusal = refusal
+        return choice
+      }
       return Choice(engine: standard, reason: refusal, refusal: refusal)
     }
+    return chooseFastest(for: stage)
+  }
+
+  private static func chooseFastest(for stage: StageInput) -> Choice {
     if CloneEngine.isWorthwhile(for: stage) {
       return Choice(
         engine: CloneEngine.self,

@@ -32,8 +32,8 @@ public struct MigratedStore: Sendable {
     public var store: FilePath
     /// The name that it was kept under, and that nothing has any more.
     public var restored: FilePath
-    /// Where what the migration had made is kept.
-    public var kept: FilePath
+    /// Where what the migration had made is kept; nil where it had edited the store itself.
+    public var kept: FilePath?
     /// What failed once the store was back in its place, a sentence each.
     public var notes: [String]
 
@@ -45,13 +45,16 @@ public struct MigratedStore: Sendable {
       try container.encode(1, forKey: .version)
       try container.encode(store.string, forKey: .store)
       try container.encode(restored.string, forKey: .restored)
-      try container.encode(kept.string, forKey: .kept)
+      try container.encodeIfPresent(kept?.string, forKey: .kept)
       try container.encode(notes, forKey: .notes)
     }
   }
 
   /// Puts the old store back in its place with its external files, and keeps the
   /// one that it replaces as `STORE.after-TIME`.
+  ///
+  /// Where the migration had edited the store itself, the edit is undone and nothing else is kept;
+  /// a store that was written to since is refused.
   ///
   /// - Parameter kept: the kept store to go back to, or nil for the one that was kept last.
   /// - Throws: `MigrationFailure`; the store is as it was then.
@@ -129,8 +132,13 @@ extension MigratedStore {
       public var bytes: Int64
       /// When it gave up the store's name, where that is known.
       public var date: Date?
+      /// Whether it holds the pages alone that the migration changed in the store itself.
+      public var isUndo: Bool
 
-      private enum CodingKeys: CodingKey { case path, kind, state, bytes, date }
+      private enum CodingKeys: String, CodingKey {
+        case path, kind, state, bytes, date
+        case isUndo = "undo"
+      }
 
       /// Encodes the date as ISO 8601 has it.
       public func encode(to encoder: any Encoder) throws {
@@ -140,6 +148,7 @@ extension MigratedStore {
         try container.encode(state, forKey: .state)
         try container.encode(bytes, forKey: .bytes)
         try container.encodeIfPresent(date?.ISO8601Format(), forKey: .date)
+        if isUndo { try container.encode(isUndo, forKey: .isUndo) }
       }
     }
 
@@ -181,7 +190,8 @@ extension MigratedStore {
         KeptStore(
           path: kept.path.string, kind: KeptStore.Kind(rawValue: kept.kind.rawValue) ?? .before,
           state: KeptStore.State(rawValue: kept.state.rawValue) ?? .unknown, bytes: kept.bytes,
-          date: kept.time.map { Date(timeIntervalSince1970: $0) })
+          date: kept.time.map { Date(timeIntervalSince1970: $0) },
+          isUndo: KeptStoreKind.isUndo(kept.path))
       }.sorted { $0.path < $1.path }
       work = core.work.map { work in
         Work(

@@ -75,7 +75,7 @@ extension MigrationReport {
     let accounts = "Rows in are rows out and what is accounted for below."
     return switch (wasVerifiedFully, engine?.rawValue) {
     case (nil, _): "The new store is a copy of the old one."
-    case (true?, "clone"?):
+    case (true?, "clone"?), (true?, "edit"?):
       "\(accounts) Of the tables that changed, what the workers wrote and what the result holds have "
         + "the same digests, and integrity_check read the whole store and found nothing."
     case (true?, _):
@@ -84,7 +84,7 @@ extension MigrationReport {
     case (false?, "pages"?):
       "\(accounts) Each leaf was read again as it was written, keys rise over the whole of each table, "
         + "and rows and index entries agree in number."
-    case (false?, "clone"?):
+    case (false?, "clone"?), (false?, "edit"?):
       "\(accounts) Of the tables that changed, what the workers wrote and what the result holds have "
         + "the same digests, and SQLite's quick_check found nothing. The others stayed where they were, "
         + "and nobody read them."

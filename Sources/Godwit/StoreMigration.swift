@@ -185,6 +185,8 @@ public struct StoreMigration: Sendable {
     public static let pages = Self(name: EngineName(rawValue: "pages"))
     /// A clone of the store in which only what changes is made, wherever some of it stays as it is.
     public static let clone = Self(name: EngineName(rawValue: "clone"))
+    /// An edit of the store itself, in place, wherever some of it stays as it is.
+    public static let edit = Self(name: EngineName(rawValue: "edit"))
     /// Mapping models object by object, even if rows would do.
     public static let objects = Self(name: EngineName(rawValue: "objects"))
 

@@ -307,6 +307,11 @@ struct MigrateCommand: AsyncParsableCommand {
     out.line(text: "\(result.destination): \(made) migrated and verified\(stay).")
     guard isAlone else { return }
     for line in result.summary { out.line(text: line) }
-    if let old = result.oldStore { out.line(text: "The old store is kept as \(old).") }
+    if let old = result.oldStore {
+      out.line(
+        text: result.isUndoable
+          ? "What was changed is kept as \(old): `godwit rollback` undoes it."
+          : "The old store is kept as \(old).")
+    }
   }
 }

@@ -38,13 +38,15 @@ struct RollbackCommand: ParsableCommand {
     abstract: "Puts the old store back in its place, with its external files.",
     discussion: """
       The store that the migration made is kept as STORE.after-TIME. Works as long as the old \
-      store is kept, that is until `finish` lets it go.
+      store is kept, that is until `finish` lets it go. A migration with `--engine edit` has \
+      changed the store itself: what it changed is put back, byte for byte, unless something has \
+      written to the store since.
       """,
     examples: ["godwit rollback Shop.sqlite"],
     statuses: [
       66: "no old store is kept",
       69: "something uses one of the two stores",
-      73: "the old store was changed since it was kept",
+      73: "the old store was changed since it was kept, or the store since it was edited",
     ],
     page: "docs/crash-safety.md")
 
@@ -59,7 +61,9 @@ struct RollbackCommand: ParsableCommand {
     if options.json { return Terminal.standardOutput.line(json: try JSONOutput.text(value: done)) }
     Terminal.standardOutput.line(
       text: "\(done.store) is again what was kept as \(done.restored).")
-    Terminal.standardOutput.line(text: "What it replaces is kept as \(done.kept).")
+    if let kept = done.kept {
+      Terminal.standardOutput.line(text: "What it replaces is kept as \(kept).")
+    }
   }
 }
 
@@ -145,7 +149,10 @@ struct ListCommand: ParsableCommand {
 extension MigratedStore.Contents.KeptStore {
   /// What it is and how, for people.
   fileprivate var words: String {
-    let what = kind == .before ? "the store before a migration" : "the store before a rollback"
+    let what =
+      isUndo
+      ? "what undoes a migration"
+      : kind == .before ? "the store before a migration" : "the store before a rollback"
     return switch state {
     case .whole: what
     case .changed: "\(what), changed since"

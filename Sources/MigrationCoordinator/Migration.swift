@@ -108,6 +108,8 @@ package struct Migration: Sendable {
     workspace.keepsWork = !isInstant
     // A journal that cannot be followed stays, with its folder.
     let recovery = try SwapJournal(paths).recover()
+    // What was done was done for a store of another time.
+    if recovery == .putBack { try workspace.clear() }
     if request.output == nil { try KeptStores(of: request.store).removeUnfinished() }
     return try await run(
       in: workspace, wasSwapped: recovery == .ended, target: target, keeper: keeper, desk: desk,

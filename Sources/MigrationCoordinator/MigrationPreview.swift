@@ -133,6 +133,7 @@ package struct MigrationPreview: Sendable {
     if let assessment, assessment.work != nil {
       var input = StageInput(request: request, survey: survey, assessment: assessment)
       input.folder = Files.parent(of: request.destination)
+      input.allowEdit(of: request, isOnly: !first.isIntermediate)
       let chosen = EngineList.choose(for: input, wish: request.engine)
       let (engine, made) = try chosen.engine.planned(input, under: nil)
       costs = chosen.engine.costs.phases(

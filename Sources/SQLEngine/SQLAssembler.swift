@@ -9,16 +9,20 @@ package import SystemPackage
 
 /// The file that an assembly begins with, and what has to be done in it.
 package protocol AssemblyBase: Sendable {
+  /// The indexes of the result that it begins with.
+  var indexes: Set<String> { get }
   /// Makes the file; nothing has its name.
   func make(_ result: FilePath) throws
-  /// Removes what the new tables take the place of.
+  /// Removes what the new tables take the place of; what stays has the names of the result then.
   func clear(_ db: Database, order: AssemblyOrder) throws
-  /// Takes over what stayed, once the new tables and their indexes are there.
+  /// Lists what stayed among the new tables and indexes, once they are there.
   func arrange(_ db: Database, order: AssemblyOrder) throws
 }
 
 /// An assembly that begins with nothing.
 private struct EmptyBase: AssemblyBase {
+  let indexes: Set<String> = []
+
   func make(_ result: FilePath) throws {
     // SQLite would make it as anybody may read it; it gets the mode of the store in the end.
     try Files.open(
@@ -57,15 +61,16 @@ package struct SQLAssembler {
       let merged = try merge(order, db: db, progress: progress)
       report.rows = merged.values.reduce(0, +)
       try relink(order, db: db, progress: progress, report: &report)
-      let indexes = order.schema.allIndexes.filter { !staying.contains($0.table) }
+      let indexes = order.schema.allIndexes.filter { !base.indexes.contains($0.name) }
       let weights = IndexWeights(order.schema)
+      let rows = order.plan.staying.reduce(into: merged) { $0[$1.table] = $1.rows }
       func units(_ index: Index) -> Int64 {
-        Int64(weights.weight(of: index, rows: merged[index.table] ?? 0))
+        Int64(weights.weight(of: index, rows: rows[index.table] ?? 0))
       }
       let sizes = indexes.map(units)
       try progress(.indexing(units: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
       try StoreWriter.together(in: db) {
-        try StoreWriter.createIndexes(order.schema, but: staying, in: db) {
+        try StoreWriter.createIndexes(order.schema, but: base.indexes, in: db) {
           try progress(.stepDone(units: units($0)))
         }
         try StoreWriter.writePrimaryKeys(order.schema, maxima: order.frame.maxima, in: db)
@@ -168,8 +173,7 @@ package struct SQLAssembler {
     }
   }
 
-  /// Looks over the references of tables that stay where everything is read once more, under the
-  /// names that they have by then.
+  /// Looks over the references of tables that stay where everything is read once more.
   private func countStaying(
     _ order: AssemblyOrder, db: Database, report: inout AssemblyReport
   ) throws {

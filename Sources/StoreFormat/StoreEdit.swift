@@ -95,9 +95,7 @@ package struct StoreEdit {
   }
 
   /// Writes the pages into the store, and has them on the disk.
-  ///
-  /// - Parameter halfway: is called when some pages are written and others are not.
-  package func write(halfway: () -> Void = {}) throws {
+  package func write() throws {
     let first = changed.firstIndex { place in
       pages.page(at: place).map { position(of: $0) >= bytesBefore } ?? true
     }
@@ -106,9 +104,7 @@ package struct StoreEdit {
       try lengthen()
       try put(changed[new...])
     }
-    try put(changed[..<(new / 2)])
-    halfway()
-    try put(changed[(new / 2)..<new])
+    try put(changed[..<new])
     if bytesAfter < bytesBefore { try main.cut(at: bytesAfter) }
     try Files.syncFile(main.descriptor)
   }

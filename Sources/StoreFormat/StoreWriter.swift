@@ -33,13 +33,13 @@ package enum StoreWriter {
 
   /// Creates the indexes of a schema, and calls `each` after each of them.
   ///
-  /// - Parameter present: tables of the schema that have their indexes already.
+  /// - Parameter present: indexes that are there already.
   /// - Throws: `DatabaseError`, if rows violate a unique index.
   package static func createIndexes(
     _ schema: StoreSchema, but present: Set<String> = [], in db: Database,
     each: (Index) throws -> Void = { _ in }
   ) throws {
-    for index in schema.allIndexes where !present.contains(index.table) {
+    for index in schema.allIndexes where !present.contains(index.name) {
       try db.execute(sql: index.createStatement)
       try each(index)
     }

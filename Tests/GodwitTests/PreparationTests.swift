@@ -57,8 +57,8 @@ import Testing
 
   @Test func `every engine is known by the name that the tool takes`() {
     let engines = StoreMigration.Engine.allCases
-    #expect(engines == [.automatic, .sql, .pages, .clone, .objects])
-    #expect(engines.map(\.rawValue) == ["auto", "sql", "pages", "clone", "objects"])
+    #expect(engines == [.automatic, .sql, .pages, .clone, .edit, .objects])
+    #expect(engines.map(\.rawValue) == ["auto", "sql", "pages", "clone", "edit", "objects"])
     #expect(engines.map { StoreMigration.Engine(rawValue: $0.rawValue) } == engines)
     #expect(StoreMigration.Engine(rawValue: "none") == nil)
   }

@@ -23,6 +23,7 @@ extension EngineName {
   static let sql = Self(rawValue: "sql")
   static let pages = Self(rawValue: "pages")
   static let clone = Self(rawValue: "clone")
+  static let edit = Self(rawValue: "edit")
   static let objects = Self(rawValue: "objects")
 }
 

@@ -27,7 +27,7 @@ extension MigrationRequest {
 extension KeptStores {
   /// The longest of what is put behind the name of a store.
   static let longestSuffixes = [
-    ".before-20261231-235959.99-journal",
+    ".before-20261231-235959.99-journal", ".before-20261231-235959.99.undo",
     suffix + String(repeating: "0", count: Files.longestTemporarySuffix),
   ]
 }

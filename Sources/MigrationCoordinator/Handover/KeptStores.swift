@@ -32,6 +32,9 @@ struct KeptStores {
     var madeSupport = false
     /// Whether it is being let go.
     var isLeaving = false
+    /// Of the journal of an edit: the time of the last change of the edited store, in nanoseconds
+    /// since 1970; nil where it is a store.
+    var storeModified: Int64?
   }
 
   /// All entries.
@@ -124,6 +127,7 @@ struct KeptStores {
   func release(_ name: String) throws {
     let found = try entries()
     guard let entry = found.first(where: { $0.name == name }) else { return }
+    if entry.storeModified != nil { return try forget(path(of: entry)) }
     let own = path(of: entry)
     let folder = OldExternalFiles.folder(of: own)
     let others = found.filter {
@@ -161,15 +165,29 @@ struct KeptStores {
   func freeName(_ kind: Kind, isTaken: (FilePath) throws -> Bool = { _ in false }) throws
     -> FilePath
   {
+    try freeName(kind, suffix: "", isTaken: isTaken)
+  }
+
+  /// A free name for the journal of an edit: `STORE.before-TIME.undo`.
+  func freeUndoName() throws -> FilePath {
+    try freeName(.before, suffix: Self.undoSuffix) { _ in false }
+  }
+
+  private func freeName(
+    _ kind: Kind, suffix: String, isTaken: (FilePath) throws -> Bool
+  ) throws -> FilePath {
     let plain = "\(store).\(kind.rawValue)-\(Self.timestamp())"
-    var name = FilePath(plain)
+    var name = FilePath(plain + suffix)
     var number = 1
     while try Self.isOccupied(name) || isTaken(name) {
       number += 1
-      name = FilePath("\(plain).\(number)")
+      name = FilePath("\(plain).\(number)\(suffix)")
     }
     return name
   }
+
+  /// What the name of the journal of an edit ends in.
+  static let undoSuffix = ".undo"
 
   /// Whether anything has the name, or one that SQLite would take for a part of it.
   static func isOccupied(_ store: FilePath) throws -> Bool {
@@ -189,8 +207,9 @@ struct KeptStores {
     for kind in Kind.allCases {
       let start = "\(own).\(kind.rawValue)-"
       guard name.string.hasPrefix(start) else { continue }
-      let parts = name.string.dropFirst(start.count).split(
-        separator: ".", omittingEmptySubsequences: false)
+      var rest = name.string.dropFirst(start.count)
+      if rest.hasSuffix(undoSuffix) { rest = rest.dropLast(undoSuffix.count) }
+      let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
       let isTime =
         parts.first.map { time in
           time.utf8.count == 15
@@ -220,6 +239,11 @@ package enum KeptStoreKind: String, Hashable, Sendable, CaseIterable {
   case before
   /// The store before a rollback: what the migration had made.
   case after
+
+  /// Whether the name of a kept store says that it holds the pages alone that an edit changed.
+  package static func isUndo(_ kept: FilePath) -> Bool {
+    kept.string.hasSuffix(KeptStores.undoSuffix)
+  }
 
   /// Whether a name says that a store was kept of another one, beside it, before a migration.
   package static func isOlder(_ kept: FilePath, than store: FilePath) -> Bool {

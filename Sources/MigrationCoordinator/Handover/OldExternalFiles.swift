@@ -144,6 +144,26 @@ struct OldExternalFiles {
     return named.sorted().filter { FilePath.Component($0).map(Self.isName) ?? false }
   }
 
+  /// The external files that a store of whatever model names.
+  func named() throws -> Set<String> {
+    var named: Set<String> = []
+    let access = try SourceAccess.open(store)
+    try StoreConnection.immutable(access.readable).perform { db in
+      let columns = try Row.fetchAll(
+        db,
+        sql: """
+          SELECT t.name, c.name FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c
+          WHERE t.type = 'table' AND upper(c.type) = 'BLOB'
+          """)
+      for column in columns {
+        try ExternalReferences(table: column[0], column: column[1]).forEach(in: db) {
+          named.insert($0)
+        }
+      }
+    }
+    return named
+  }
+
   /// Whether another file beside the store would look for its external files in the same folder.
   var isShared: Bool { get throws { try isShared(but: []) } }
 

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import ObjectModel
 import Planning
 import StoreFormat
 import Survey
@@ -27,6 +28,7 @@ struct ResultHandover {
 
   /// Gives the result the name of the output, or puts it in the place of the store.
   func run() throws -> Outcome {
+    if try SourceFile.hasPages(paths.result) { return try edit() }
     try Files.copyAttributes(from: request.store, to: paths.result)
     if !request.isTrial { try Files.syncFile(paths.result) }
     if let output = request.output { return try name(output) }
@@ -44,6 +46,28 @@ struct ResultHandover {
     var notes = try swapper.swap(paths.result)
     if names > 1 { notes.append(.init(kind: .otherNames, path: request.store)) }
     return Outcome(oldStore: kept, notes: notes)
+  }
+
+  /// Puts the pages that the result consists of in their places in the store.
+  private func edit() throws -> Outcome {
+    let undo = request.discardsOld ? nil : try KeptStores(of: request.store).freeUndoName()
+    let obsolete = try OldExternalFiles(store: request.store).obsolete(survey: survey, files: files)
+    var editor = StoreEditor(
+      store: request.store, fingerprint: survey.access.fingerprint, undo: undo, obsolete: obsolete,
+      models: (
+        survey.metadata.versionHashes.checksum,
+        try StoreReader(immutable: paths.result).metadata().versionHashes.checksum
+      ), journal: SwapJournal(paths))
+    editor.lock = survey.access.handOverLock()
+    do {
+      return Outcome(oldStore: undo, notes: try editor.edit(by: paths.result))
+    } catch {
+      // Where the log has been brought into the store, what was done is of no use to a later run;
+      // the failure that counts is the first.
+      let now = try? SourceFingerprint(of: request.store)
+      if now != survey.access.fingerprint { _ = try? workspace.clear() }
+      throw error
+    }
   }
 
   private func name(_ output: FilePath) throws -> Outcome {

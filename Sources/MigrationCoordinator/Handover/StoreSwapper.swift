@@ -35,19 +35,10 @@ struct StoreSwapper {
   ///
   /// - Returns: what failed once the new store was in its place.
   func swap(_ result: FilePath) throws -> [HandoverNote] {
-    // Every open SQLite connection in WAL mode, and every running transaction in any other mode,
-    // holds a lock in these bytes; a connection in another mode without a transaction holds none.
-    guard
-      let lock = try self.lock
-        ?? RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(problem: .inUse, store: store) }
-    guard try SourceFingerprint(of: store) == fingerprint else {
-      throw StoreError(problem: .changedDuringMigration, store: store)
-    }
-    try SourceAccess.requireNoWriters(of: store)
+    let settling = StoreSettling(store: store, fingerprint: fingerprint)
+    let lock = try settling.lock(held: self.lock)
     return try withExtendedLifetime(lock) {
-      if fingerprint.hasLog { try foldLog() }
-      try removeEmptyLogs()
+      try settling.settle()
       let own = SwapJournal.Identity(try Files.fileStatus(result))
       do {
         try replace(with: result)
@@ -162,36 +153,5 @@ struct StoreSwapper {
     }
     try Files.remove(name)
     return true
-  }
-
-  /// Brings the log into the main file, which nobody else may open meanwhile: what was migrated is
-  /// what both hold.
-  private func foldLog() throws {
-    let connection = try StoreConnection.sole(store)
-    // Opening has rolled a hot journal back.
-    try connection.perform { db in
-      guard let answer = try Row.fetchOne(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)"),
-        Int64.fromDatabaseValue(answer[0]) == 0
-      else { throw StoreError(problem: .inUse, store: store) }
-    }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
-  }
-
-  /// Removes empty logs, which SQLite would replay into the new store once they are not.
-  private func removeEmptyLogs() throws {
-    for suffix in ["-wal", "-journal"] {
-      let path = FilePath(store.string + suffix)
-      guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { continue }
-      guard try status.kind == .file && (status.size == 0 || isEnded(path)) else {
-        throw StoreError(problem: .inUse, store: store)
-      }
-      try Files.remove(path)
-    }
-    try Files.removeRegularFile(FilePath(store.string + "-shm"))
-  }
-
-  /// Whether a rollback journal is one that its transaction has ended by zeroing its head.
-  private func isEnded(_ log: FilePath) throws -> Bool {
-    try log.string.hasSuffix("-journal") && StoreLogs.journalBytes(of: store) == 0
   }
 }

@@ -53,8 +53,8 @@ package struct StoreUpkeep: Sendable {
   package struct Rollback: Sendable {
     /// Where the store that has its place again was.
     package var restored: FilePath
-    /// Where the store is that it replaced.
-    package var kept: FilePath
+    /// Where the store is that it replaced; nil where an edit was undone.
+    package var kept: FilePath?
     /// What failed once the store had its place again.
     package var notes: [HandoverNote]
   }
@@ -66,6 +66,7 @@ package struct StoreUpkeep: Sendable {
     _ = try StoreHeader(of: store)
     return try withWorkspace { workspace in
       let entry = try entry(wanted: wanted)
+      if let modified = entry.storeModified { return try undo(entry, leftAt: modified) }
       let old = kept.path(of: entry)
       guard try kept.isThere(entry), try Self.removeIdleLogs(of: old) else {
         throw MigrationError.keptChanged(old)
@@ -86,6 +87,40 @@ package struct StoreUpkeep: Sendable {
         }
         return Rollback(restored: old, kept: after, notes: notes)
       }
+    }
+  }
+
+  /// Has SQLite put the store back by the journal of an edit, where it is as the edit has left it.
+  private func undo(_ entry: KeptStores.Entry, leftAt modified: Int64) throws -> Rollback {
+    let undo = kept.path(of: entry)
+    guard try kept.isThere(entry), let file = try RollbackJournal(undo),
+      let note = try UndoNote(undo)
+    else { throw MigrationError.keptChanged(undo) }
+    guard
+      let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
+    else { throw StoreError(problem: .inUse, store: store) }
+    try SourceAccess.requireNoWriters(of: store)
+    return try withExtendedLifetime(lock) {
+      let status = try Files.fileStatus(store)
+      let fingerprint = try SourceFingerprint(of: store)
+      guard status.size == note.after.bytes, status.modified == modified,
+        fingerprint.changeCounter == note.after.counter, !fingerprint.hasLog,
+        try file.checksum(ofPagesIn: store) == note.pagesAfter
+      else { throw MigrationError.editOutdated(store: store, undo: undo) }
+      try StoreSettling(store: store, fingerprint: fingerprint).settle()
+      try SwapJournal(paths).begin(
+        .init(
+          result: .init(status),
+          edit: .init(undo: entry.name, after: note.after, obsolete: [])))
+      try Files.renameNoReplace(undo, to: RollbackJournal.path(of: store))
+      try Files.syncDirectory(Files.parent(of: store))
+      try SwapJournal(paths).recover(isLocked: true)
+      var notes: [HandoverNote] = []
+      let record = OutcomeFile(beside: store)
+      HandoverNote.collect(.notRecorded, at: record.path, in: &notes) {
+        try record.change { $0.restore(undo) }
+      }
+      return Rollback(restored: undo, kept: nil, notes: notes)
     }
   }
 
@@ -139,8 +174,10 @@ package struct StoreUpkeep: Sendable {
           guard
             try RegionLock.acquire(path, kind: .exclusive, bytes: SourceAccess.lockBytes) != nil
           else { throw StoreError(problem: .inUse, store: path) }
+          let obsolete = entry.storeModified == nil ? [] : try obsoleteFiles(after: path)
           entry.isLeaving = true
           try kept.note(entry)
+          try OldExternalFiles(store: store).remove(obsolete)
           for suffix in ["-wal", "-journal", "-shm", ""] {
             try Files.removeRegularFile(FilePath("\(path)\(suffix)"))
           }
@@ -152,6 +189,14 @@ package struct StoreUpkeep: Sendable {
       if let changed { throw MigrationError.keptChanged(changed) }
       return gone
     }
+  }
+
+  /// The external files that only the store before an edit names: what has its place now may be an
+  /// older one.
+  private func obsoleteFiles(after undo: FilePath) throws -> [String] {
+    guard let note = try UndoNote(undo), !note.obsolete.isEmpty else { return [] }
+    let named = try OldExternalFiles(store: store).named()
+    return note.obsolete.filter { !named.contains($0) }
   }
 
   // MARK: Leftovers

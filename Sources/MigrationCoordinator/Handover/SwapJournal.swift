@@ -1,5 +1,7 @@
 import Foundation
 import Planning
+import StoreFormat
+import Survey
 import SystemCalls
 import SystemPackage
 
@@ -34,7 +36,7 @@ struct SwapJournal {
 
   /// What a handover is about.
   struct Entry: ResumableFile, Hashable {
-    static let formatVersion = 2
+    static let formatVersion = 3
 
     /// The file that becomes the destination.
     var result: Identity
@@ -42,6 +44,18 @@ struct SwapJournal {
     var replaced: Replaced?
     /// What the result was, where it is a store that was kept.
     var restored: Restored?
+    /// What becomes of the store where it is edited, or an edit of it undone.
+    var edit: Edit?
+  }
+
+  /// An edit of the store itself, or its undoing.
+  struct Edit: Hashable, Codable {
+    /// The name of SQLite's journal where the store is the new one; nil where there is none then.
+    var undo: String?
+    /// What the store is once it is the new one.
+    var after: UndoNote.State
+    /// The external files that go with the old store where it cannot come back.
+    var obsolete: [String]
   }
 
   /// A store that was kept and comes back.
@@ -72,6 +86,8 @@ struct SwapJournal {
     case undone
     /// The result has its name.
     case ended
+    /// A store that was being edited is the old one again.
+    case putBack
   }
 
   /// Notes what is about to happen.
@@ -88,10 +104,14 @@ struct SwapJournal {
   /// Undoes a handover whose result has not got its name, and ends one whose result has.
   ///
   /// Can be repeated: the journal goes last.
+  ///
+  /// - Parameter isLocked: whether this process keeps everybody else from the destination.
   @discardableResult
-  func recover() throws -> Recovery {
+  func recover(isLocked: Bool = false) throws -> Recovery {
     var recovery = Recovery.undone
-    if let entry = try entry() {
+    if let edit = try entry()?.edit {
+      recovery = try recover(edit, isLocked: isLocked)
+    } else if let entry = try entry() {
       let isNamed = try entry.result.isThere(destination)
       if isNamed { recovery = .ended }
       if let replaced = entry.replaced {
@@ -114,6 +134,37 @@ struct SwapJournal {
     }
     try Files.removeRegularFile(path)
     return recovery
+  }
+
+  /// Has SQLite put a store back whose edit has not ended, or whose undoing has begun.
+  ///
+  /// While SQLite's journal has the name at which SQLite looks for it, the store is the old one.
+  private func recover(_ edit: Edit, isLocked: Bool) throws -> Recovery {
+    let undo = edit.undo.flatMap(ownName)
+    if let undo, try Files.fileStatusIfPresent(undo, followLinks: false) != nil { return .ended }
+    let isAfter = try StoreHeader(reading: destination).changeCounter == edit.after.counter
+    let path = RollbackJournal.path(of: destination)
+    let isJournaled = try Files.fileStatusIfPresent(path, followLinks: false) != nil
+    if undo == nil, isAfter, !isJournaled {
+      try OldExternalFiles(store: destination).remove(edit.obsolete)
+      return .ended
+    }
+    // Of somebody who has the store open SQLite has put it back, and a journal is of what goes on.
+    let lock =
+      isLocked
+      ? nil
+      : try RegionLock.acquire(destination, kind: .exclusive, bytes: SourceAccess.lockBytes)
+    guard isLocked || lock != nil else { throw StoreError(problem: .inUse, store: destination) }
+    try SourceAccess.requireNoWriters(of: destination)
+    try withExtendedLifetime(lock) {
+      guard isJournaled else { return }
+      let note = try UndoNote(path)
+      try StoreEdit.undo(destination)
+      // By its time the store is known to edits before this one.
+      if let note { try Files.setModified(destination, to: note.modifiedBefore) }
+    }
+    if let undo { try KeptStores(of: destination).forget(undo) }
+    return .putBack
   }
 
   /// Takes the second names back that a store got which is still where it was.

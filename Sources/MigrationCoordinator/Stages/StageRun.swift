@@ -42,6 +42,7 @@ struct StageRun {
     reporter.enter(.planning)
     var input = StageInput(request: request, survey: survey, assessment: assessment)
     input.folder = Files.parent(of: paths.result)
+    input.allowEdit(of: request, isOnly: paths.destination == request.store)
     let choice = EngineList.choose(for: input, wish: request.engine)
     var outcome: Outcome
     do {
@@ -241,6 +242,24 @@ extension StageInput {
 }
 
 extension StageInput {
+  /// Finds out whether the store itself can be edited.
+  ///
+  /// - Parameter isOnly: whether the stage begins with the user's store and ends with what takes
+  ///   its place.
+  mutating func allowEdit(of request: MigrationRequest, isOnly: Bool) {
+    editRefusal =
+      if request.output != nil {
+        "the result is a store of its own (--output)"
+      } else if !isOnly {
+        "the migration takes several stages"
+      } else if survey.access.identity == nil {
+        "a copy of the store is read, and not the store itself"
+      } else {
+        nil
+      }
+    freeBytes = folder.flatMap { try? Int64(clamping: Files.freeSpace(at: $0)) }
+  }
+
   /// Whether the rows of a work order are made in less time than it takes to sync them.
   ///
   /// Whether a shard counts is known by its checksum: one that a power cut takes is made again.

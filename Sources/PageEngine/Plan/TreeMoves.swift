@@ -18,6 +18,9 @@ package struct TreeMoves: Hashable, Codable, Sendable {
     package var sourceTable: String
     /// What a worker has to know of it.
     package var moved: MovedTable
+    /// The columns of the destination as the table's rows have them, new ones last; nil where that
+    /// is the order of the destination.
+    package var order: [String]?
   }
 
   /// By destination table; all indexes of such a table move as well.
@@ -25,10 +28,18 @@ package struct TreeMoves: Hashable, Codable, Sendable {
   /// By the index of the destination.
   package private(set) var indexes: [String: IndexMove] = [:]
 
+  /// Whether columns may lie in an order of their own, and indexes be missing.
+  private let isLoose: Bool
+
   /// Finds what of a store can be moved.
   ///
+  /// - Parameter isLoose: whether tables count that have their columns in another order, lack some
+  ///   that are NULL in every row, or lack indexes.
   /// - Throws: `StoreError` where the schema cannot be read.
-  package init(survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram) throws {
+  package init(
+    survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram, isLoose: Bool = false
+  ) throws {
+    self.isLoose = isLoose
     let header = survey.header
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4
@@ -83,11 +94,13 @@ package struct TreeMoves: Hashable, Codable, Sendable {
         SummedIndex(
           name: index.name, columns: columns.compactMap(\.self), affinities: affinities))
     }
-    let isMovable =
+    let isInOrder =
       found.columns.map(\.name) == sources
       && zip(found.columns, entityTable.columns).allSatisfy { $0.affinity == $1.type }
-      && moves.count == indexes.count
-    if isMovable {
+    let order =
+      isLoose && !isInOrder
+      ? found.order(of: entityTable.columns, from: sources, besides: table.emptyColumns) : nil
+    if isInOrder && (isLoose || moves.count == indexes.count) || order != nil {
       let entityColumn = sources.firstIndex(of: table.entityColumn) ?? 1
       tables[table.destinationTable] = Table(
         sourceTable: table.sourceTable,
@@ -97,7 +110,8 @@ package struct TreeMoves: Hashable, Codable, Sendable {
             columns: sources.count, entities: table.entities.map(\.source),
             entityColumn: entityColumn),
           indexes: summed,
-          patch: RowPatch(table, changes: moved.map { $0?.change }, entityColumn: entityColumn)))
+          patch: RowPatch(table, changes: moved.map { $0?.change }, entityColumn: entityColumn)),
+        order: order)
     }
     self.indexes.merge(moves) { $1 }
   }
@@ -140,6 +154,11 @@ package struct TreeMoves: Hashable, Codable, Sendable {
 }
 
 extension TableProgram {
+  /// The columns that are NULL in every row.
+  fileprivate var emptyColumns: Set<String> {
+    Set(columns.filter { $0.operations.allSatisfy { $0 == .constant(.null) } }.map(\.name))
+  }
+
   /// Whether every row has the entity number that it had.
   fileprivate var keepsEntityNumbers: Bool {
     !isOfChanges && entityColumn == "Z_ENT" && entities.allSatisfy { $0.source == $0.destination }
@@ -357,6 +376,28 @@ private struct Found {
     }
     return Dictionary(grouping: found.filter(\.isPlain), by: \.table)
       .mapValues { $0.map(\.index) }
+  }
+
+  /// The columns of a destination as this table has them, and behind them those that are NULL in
+  /// every row; nil where rows would have to be made anew.
+  ///
+  /// - Parameter sources: the columns of this table that they come from.
+  func order(
+    of columns: [Schema.Column], from sources: [String?], besides empty: Set<String>
+  ) -> [String]? {
+    var left = Array(zip(columns, sources))
+    var order: [String] = []
+    for column in self.columns {
+      guard
+        let place = left.firstIndex(where: { destination, source in
+          source != nil && source == column.name && destination.type == column.affinity
+        })
+      else { return nil }
+      order.append(left.remove(at: place).0.name)
+    }
+    guard order.first == "Z_PK", left.allSatisfy({ $1 == nil && empty.contains($0.name) })
+    else { return nil }
+    return order + left.map(\.0.name)
   }
 
   func affinity(of column: String?) -> DeclaredType? {

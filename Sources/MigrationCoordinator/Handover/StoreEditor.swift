@@ -1,0 +1,151 @@
+import Foundation
+import Planning
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+// (1) The result is complete and verified before anything of the store changes: what is left to do
+// is to put pages in their places.
+// (2) Before the first page changes there is a journal of what they were, under the name at which
+// SQLite looks for it. The store is the old one as long as the journal has that name, and the new
+// one once it has another: there is no third state.
+// (3) What a kill leaves is undone by whoever opens the store next, be it any SQLite; the next run
+// only takes back what it knows of it.
+// (4) A store is put back only where it is as the edit has left it.
+//
+//     made -> noted [swap.json] -> kept [journal] -> written [pages] -> edited [rename]
+
+/// Puts the pages of a finished result in their places in the store itself.
+struct StoreEditor {
+  let store: FilePath
+  let fingerprint: SourceFingerprint
+  /// The name that the journal gets in the end, by which the edit can be undone; nil where it goes.
+  let undo: FilePath?
+  /// The external files that the new store does not name.
+  let obsolete: [String]
+  /// The checksums of the models before and after.
+  let models: (before: String, after: String)
+  let journal: SwapJournal
+  /// The exclusive lock of the store, where it is held already.
+  var lock: RegionLock? = nil
+
+  /// Edits the store by the pages of `result`.
+  ///
+  /// - Returns: what failed once the store was the new one.
+  func edit(by result: FilePath) throws -> [HandoverNote] {
+    let settling = StoreSettling(store: store, fingerprint: fingerprint)
+    let lock = try settling.lock(held: self.lock)
+    return try withExtendedLifetime(lock) {
+      let after = try stateAfter(result)
+      try journal.begin(
+        .init(
+          result: .init(try Files.fileStatus(store)),
+          edit: .init(undo: undo?.lastComponent?.string, after: after, obsolete: obsolete)))
+      do {
+        try settling.settle()
+        try replacePages(try StoreEdit(result), after: after)
+      } catch {
+        // What cannot be undone now is undone by whoever opens the store next.
+        _ = try? journal.recover(isLocked: true)
+        throw error
+      }
+      return cleanUp()
+    }
+  }
+
+  private func stateAfter(_ result: FilePath) throws -> UndoNote.State {
+    UndoNote.State(
+      bytes: try SourceFile(result).byteCount,
+      counter: try StoreHeader(readingSource: result).changeCounter, model: models.after)
+  }
+
+  /// Everything up to the rename that counts.
+  private func replacePages(_ edit: StoreEdit, after: UndoNote.State) throws {
+    try requireSpace(edit)
+    let note = UndoNote(
+      godwit: GodwitVersion.current, time: Date().timeIntervalSince1970,
+      before: .init(
+        bytes: edit.bytesBefore, counter: try StoreHeader(reading: store).changeCounter,
+        model: models.before),
+      after: after, pagesAfter: edit.checksumAfter,
+      modifiedBefore: try Files.fileStatus(store).modified, obsolete: obsolete)
+    try edit.writeJournal(note: VersionedFile(note).sealed())
+    try edit.write()
+    let path = RollbackJournal.path(of: store)
+    guard let undo else {
+      try Files.remove(path)
+      return
+    }
+    let kept = try Files.fileStatus(path)
+    try KeptStores(of: store).note(
+      .init(
+        name: undo.lastComponent?.string ?? "", bytes: kept.size, modified: kept.modified,
+        checksum: KeptStores.checksum(of: path), time: note.time,
+        storeModified: Files.fileStatus(store).modified))
+    try Files.renameNoReplace(path, to: undo)
+  }
+
+  private func requireSpace(_ edit: StoreEdit) throws {
+    let folder = Files.parent(of: store)
+    let shortages = try DiskShortage.find(wanted: [
+      (folder, edit.journalBytes, "the pages as they were"),
+      (folder, max(0, edit.bytesAfter - edit.bytesBefore), "new pages"),
+    ])
+    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+  }
+
+  private func cleanUp() -> [HandoverNote] {
+    var notes: [HandoverNote] = []
+    let folder = Files.parent(of: store)
+    HandoverNote.collect(.notSynced, at: folder, in: &notes) {
+      try Files.syncDirectory(folder)
+    }
+    // What only the old store names goes once it cannot come back.
+    if notes.isEmpty {
+      HandoverNote.collect(.notRemoved, at: OldExternalFiles.folder(of: store), in: &notes) {
+        try journal.recover(isLocked: true)
+      }
+    }
+    return notes
+  }
+}
+
+extension UndoNote {
+  /// The note of a journal; nil where the file is none that an edit has left.
+  ///
+  /// - Throws: `SystemCallError` where it cannot be read.
+  init?(_ journal: FilePath) throws {
+    guard let file = try RollbackJournal(journal),
+      let found = try? VersionedFile<UndoNote>(sealed: file.note).content
+    else { return nil }
+    self = found
+  }
+}
+
+/// What an edit was, at the end of its journal.
+struct UndoNote: ResumableFile, Hashable {
+  static let formatVersion = 1
+
+  /// A store as it is told from others.
+  struct State: Hashable, Codable {
+    var bytes: Int64
+    var counter: UInt32
+    /// The checksum of its version hashes.
+    var model: String
+  }
+
+  /// The version of Godwit that made the edit.
+  var godwit: String
+  /// Seconds since 1970.
+  var time: Double
+  /// The store before the edit and after it.
+  var before: State
+  var after: State
+  /// The checksum of the pages that took the place of others (`RollbackJournal`).
+  var pagesAfter: UInt64
+  /// When the store had changed last before the edit, in nanoseconds since 1970.
+  var modifiedBefore: Int64
+  /// The external files that the new store does not name.
+  var obsolete: [String]
+}
