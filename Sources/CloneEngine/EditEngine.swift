@@ -1,4 +1,5 @@
 package import MigrationEngine
+import PageEngine
 package import Planning
 import SQLEngine
 import StoreFormat
@@ -43,17 +44,33 @@ package struct EditEngine: MigrationEngine {
 
   /// The size of a store from which it matters how long each byte takes.
   private static let leastBytes: Int64 = 16 << 20
-  /// SQL takes as long for a byte as pages for so many, and each of them is written three times.
-  private static let mostChanging: Int64 = 8
 
   /// Whether an edit takes less time than writing all pages, or these have no room.
   private static func isWorthwhile(
     _ trees: StayingTrees, for stage: StageInput
   ) throws -> Bool {
     let bytes = stage.survey.access.bytes
-    guard bytes >= leastBytes else { return true }
-    let changing = try trees.changingBytes(stage)
-    return changing * mostChanging <= bytes || stage.freeBytes ?? .max < bytes + bytes / 8
+    guard bytes >= leastBytes, stage.freeBytes ?? .max >= bytes + bytes / 8 else { return true }
+    let edit = costs.seconds(of: try trees.plan(stage), for: stage)
+    let anew =
+      PageEngine.refusal(of: stage) == nil
+      ? PageEngine.costs.seconds(
+        of: try PageEngine.plan(stage: stage, under: nil).plan, for: stage)
+      : SQLEngine.costs.seconds(of: try SQLEngine.plan(stage: stage, under: nil).plan, for: stage)
+    return edit <= anew
+  }
+
+  /// Those of SQL, and each page that changes is read and written twice besides.
+  package static var costs: PhaseCosts {
+    var costs = SQLEngine.costs
+    costs.swappedByte += 3e-9
+    return costs
+  }
+
+  /// What is made lies in pages of its own, those in whose places they go are kept, and the store
+  /// may grow by as much.
+  package static func workBytes(beside sizes: ResultSizes) -> Int64 {
+    SQLEngine.workBytes(beside: sizes) + 2 * sizes.result
   }
 
   /// A store that cannot be edited is given up, and all rows are made.
@@ -89,4 +106,14 @@ package struct EditEngine: MigrationEngine {
 
   /// Writes each piece of a work order into a table of the shard.
   package static func makeShard(_ work: ShardWork) throws -> Shard { try SQLEngine.makeShard(work) }
+}
+
+extension PhaseCosts {
+  /// What a plan takes, in seconds.
+  fileprivate func seconds(of plan: MigrationPlan, for stage: StageInput) -> Double {
+    seconds(
+      of: StageWork(
+        plan, schema: stage.destination, workers: stage.workers,
+        isVerifiedFully: stage.verifiesFully, isSwapped: true))
+  }
 }

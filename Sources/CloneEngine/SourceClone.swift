@@ -38,10 +38,20 @@ struct SourceClone: AssemblyBase {
 
   /// Drops whatever does not stay; SQLite gives the pages to the tables that are made next.
   ///
+  /// Core Data's own tables are emptied: a root that goes has SQLite move another one to its place,
+  /// which may be that of a large table, and note all below it in the map of pages.
+  ///
   /// - Throws: `CloneError`, where some of these pages may belong to what stays.
-  func clear(_ db: Database, order: AssemblyOrder) throws {
-    let kept = Set(names.values)
-    try requireOwned(order.result, besides: kept, db: db)
+  func clear(_ db: Database, order: AssemblyOrder) throws -> Set<String> {
+    try requireOwned(order.result, besides: Set(names.values), db: db)
+    var own: Set<String> = []
+    for (name, statement) in StoreWriter.ownTables {
+      let found = try String.fetchOne(
+        db, sql: "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?",
+        arguments: [name])
+      if found == statement { own.insert(name) }
+    }
+    let kept = own.union(names.values)
     let rows = try Row.fetchAll(
       db,
       sql: """
@@ -58,11 +68,14 @@ struct SourceClone: AssemblyBase {
     }
     let roots = try StoreWriter.roots(in: db)
     try requireStaying(order.result, roots: roots)
-    let entries = try entries(of: order.schema).list.filter { names[$0.name] != nil }
+    let entries = try entries(of: order.schema).list
+      .filter { names[$0.name] != nil || own.contains($0.name) }
     try list(entries, roots: roots, named: names, in: db)
-    guard entries.count == names.count, roots.count == names.count else {
+    guard entries.count == kept.count, roots.count == kept.count else {
       throw AssemblyError.damaged(roots.keys.sorted())
     }
+    for name in own { try db.execute(sql: "DELETE FROM \(name)") }
+    return own
   }
 
   private func requireOwned(

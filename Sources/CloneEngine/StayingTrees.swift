@@ -82,7 +82,10 @@ struct StayingTrees: Hashable, Codable, Sendable {
         let known = statistics.removeValue(forKey: table)
         staying.append(
           StayingTable(
-            table: table, source: source, rows: known?.rows ?? 0, bytes: known?.bytes ?? 0))
+            table: table, source: source, rows: known?.rows ?? 0, bytes: known?.bytes ?? 0,
+            madeIndexes: stage.destination.allIndexes.filter {
+              $0.table == table && names[$0.name] == nil
+            }.map(\.name)))
       }
     }
     plan.staying = staying

@@ -69,6 +69,11 @@ package enum EngineList {
     return Choice(engine: PageEngine.self, reason: "that is the fastest")
   }
 
+  /// The engine that edits the store itself; nil where it would be declined.
+  package static func editor(for stage: StageInput) -> (any MigrationEngine.Type)? {
+    EditEngine.refusal(of: stage) == nil ? EditEngine.self : nil
+  }
+
   /// The engine that is asked for by name to make rows; nil leaves the choice.
   private static func rowEngine(wish: EngineName?) -> (any MigrationEngine.Type)? {
     wish.flatMap { makesObjects(wish: $0) ? nil : engine(named: $0) }

@@ -93,6 +93,8 @@ extension StoreMigration {
     public let bytes: Int64
     /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
+    /// What it would take to edit the store itself, in place; nil where that would be declined.
+    public let edit: Edit?
     /// The estimated duration on this machine, but for what policies do.
     ///
     /// nil if no migration is needed, or none is possible.
@@ -113,6 +115,14 @@ extension StoreMigration {
     let plan: MigrationPlan?
     private let coreSteps: [MigrationReport.Step]
     private let coreUnusedMappings: [MigrationReport.UnusedMapping]
+  }
+
+  /// What ``StoreMigration/Engine/edit`` would take.
+  public struct Edit: Hashable, Sendable {
+    /// The estimated disk space at the peak, in bytes.
+    public var diskNeeded: Int64
+    /// The estimated duration on this machine.
+    public var expectedDuration: Duration
   }
 
   /// Tables that no relationship connects with any other table.
@@ -198,6 +208,9 @@ extension StoreMigration.Preparation {
     (rows, bytes) = (preview.plan?.rows ?? 0, preview.plan?.bytes ?? 0)
     diskNeeded = preview.isNeeded ? preview.diskNeed.bytes : 0
     expectedDuration = preview.isNeeded ? preview.secondsExpected.map { .seconds($0) } : nil
+    edit = preview.edit.map {
+      .init(diskNeeded: $0.need.bytes, expectedDuration: .seconds($0.seconds))
+    }
     callsPolicies = preview.callsPolicies
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
@@ -263,7 +276,7 @@ extension StoreMigration.Preparation: Encodable {
   private enum CodingKeys: CodingKey {
     case version, isNeeded, route, unusedMappings, mappingNotes, plan, losses, newObjects, salvage,
       defects, rows, bytes,
-      diskNeeded,
+      diskNeeded, edit,
       secondsEstimated, callsPolicies, untried, notes
   }
 
@@ -285,6 +298,11 @@ extension StoreMigration.Preparation: Encodable {
     try container.encode(diskNeeded, forKey: .diskNeeded)
     try container.encodeIfPresent(
       expectedDuration.map { $0 / .seconds(1) }, forKey: .secondsEstimated)
+    if let edit {
+      var inner = container.nestedContainer(keyedBy: CodingKeys.self, forKey: .edit)
+      try inner.encode(edit.diskNeeded, forKey: .diskNeeded)
+      try inner.encode(edit.expectedDuration / .seconds(1), forKey: .secondsEstimated)
+    }
     try container.encode(callsPolicies, forKey: .callsPolicies)
     try container.encode(untried, forKey: .untried)
     try container.encode(notes, forKey: .notes)

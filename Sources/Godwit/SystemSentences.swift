@@ -217,5 +217,8 @@ extension DiskShortage {
   package var sentence: String {
     "\(path) has \(ByteText(available)) free and \(ByteText(needed)) are needed (\(uses)): free space "
       + "there, or name another place with --work or --output."
+      + (neededByEdit.map {
+        " With --engine edit, which changes the store itself, \(ByteText($0)) are enough."
+      } ?? "")
   }
 }

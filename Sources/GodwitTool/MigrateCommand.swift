@@ -126,7 +126,11 @@ struct MigrateCommand: AsyncParsableCommand {
     case text, json
   }
 
-  @Option(help: "What makes the new store, which is the same by each; auto chooses the fastest.")
+  @Option(
+    help: """
+      What makes the new store, which is the same by each; auto chooses the fastest. `edit` alone \
+      changes the store itself, where little of it changes and no --output is named.
+      """)
   var engine = StoreMigration.Engine.automatic
 
   func run() async throws {

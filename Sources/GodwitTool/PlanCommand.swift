@@ -133,6 +133,12 @@ struct PlanCommand: AsyncParsableCommand {
         + "\(CountText(migration.workers, "worker")); \(Self.timeText(preparation)) and "
         + "\(ByteText(preparation.diskNeeded)) of disk."
     ]
+    if let edit = preparation.edit, preparation.engine != .edit {
+      lines.append(
+        "with --engine edit, in the store itself: about "
+          + "\(DurationText(seconds: edit.expectedDuration / .seconds(1))) and "
+          + "\(ByteText(edit.diskNeeded)) of disk.")
+    }
     if !preparation.stayingTables.isEmpty {
       lines.append(
         "stays as it is, unread: about \(CountText(preparation.stayingRows, "row")), "

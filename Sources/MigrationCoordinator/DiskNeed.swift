@@ -109,6 +109,8 @@ package struct DiskShortage: Hashable, Sendable {
   package var available: Int64
   /// What would be written to it, in words for a message.
   package var purposes: [String]
+  /// The bytes that an edit of the store itself would write; nil where that is not possible.
+  package var neededByEdit: Int64? = nil
 
   /// The file systems on which the wanted bytes do not fit; folders of one device are added up.
   static func find(

@@ -30,6 +30,8 @@ package struct MigrationPreview: Sendable {
   package let defects: [Defect]
   /// The disk space that the whole migration would take.
   package let diskNeed: DiskNeed
+  /// What it would take to edit the store itself, where nothing speaks against it.
+  package let edit: (need: DiskNeed, seconds: Double)?
 
   /// The seconds that all stages should take on this machine, but for what policies do; nil if
   /// the first one is refused.
@@ -130,6 +132,7 @@ package struct MigrationPreview: Sendable {
     var costs: Double?
     var choice: EngineList.Choice?
     var need: DiskNeed?
+    var edit: (need: DiskNeed, costs: Double)?
     if let assessment, assessment.work != nil {
       var input = StageInput(request: request, survey: survey, assessment: assessment)
       input.folder = Files.parent(of: request.destination)
@@ -144,16 +147,21 @@ package struct MigrationPreview: Sendable {
         need = try DiskNeed(
           of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)
       }
+      edit = try EngineList.editor(for: input).map { try input.need(of: $0, for: request) }
       if assessment.rows != nil { plan = made }
       choice = chosen
     }
     self.plan = plan
     engine = choice.map { ($0.engine.name, $0.reason) }
     let type = choice?.engine ?? EngineList.standard
+    func seconds(_ costs: Double) -> Double {
+      MachineSpeed.fixedSeconds + surveyed + costs / MachineSpeed.ratio(for: costs)
+    }
     secondsExpected = costs.map {
       MachineSpeed.fixedSeconds + surveyed
         + Double(prepared.stages.count) * $0 / MachineSpeed.ratio(for: $0)
     }
+    self.edit = edit.map { ($0.need, seconds($0.costs)) }
     diskNeed =
       need
       ?? DiskNeed(

@@ -44,6 +44,12 @@ package struct PhaseCosts: Hashable, Sendable {
     self.swappedByte = swappedByte
   }
 
+  /// The time of all phases.
+  package func seconds(of stage: StageWork) -> Double {
+    migrating(stage) + merging(stage) + relinking(stage) + indexing(stage) + verifying(stage)
+      + swapping(stage)
+  }
+
   /// The time that workers take for all rows.
   package func migrating(_ stage: StageWork) -> Double {
     let counted = stage.orders.contains { $0.work > 0 }
@@ -127,6 +133,11 @@ package struct StageWork: Hashable, Codable, Sendable {
     for piece in plan.workOrders.flatMap(\.pieces) {
       rows[piece.destinationTable, default: 0] += piece.rows
       moved.formUnion(piece.movedIndexes)
+    }
+    for table in plan.staying where !table.madeIndexes.isEmpty {
+      rows[table.table] = table.rows
+      moved.formUnion(schema.allIndexes.filter { $0.table == table.table }.map(\.name))
+      moved.subtract(table.madeIndexes)
     }
     let built = schema.allIndexes.filter { !moved.contains($0.name) }
     let weights = IndexWeights(schema)

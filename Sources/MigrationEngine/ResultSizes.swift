@@ -33,7 +33,8 @@ package struct ResultSizes: Hashable, Sendable {
   /// All that the finished store takes.
   package var result: Int64 { rows + builtIndexes + movedIndexes + others }
 
-  /// Estimates the sizes for a plan of a stage that goes by rows; tables that stay take nothing.
+  /// Estimates the sizes for a plan of a stage that goes by rows; of tables that stay only indexes
+  /// that are made take room.
   ///
   /// - Throws: `StoreError` where the source cannot be read.
   package init(of plan: MigrationPlan, stage: StageInput) throws {
@@ -67,6 +68,17 @@ package struct ResultSizes: Hashable, Sendable {
         }
         // Its pages are as full as they were; some samples may be of the fullest.
         movedIndexes += max(built, indexBytes[index.name] ?? 0)
+      }
+    }
+    for table in plan.staying where !table.madeIndexes.isEmpty {
+      let made = (indexes[table.table] ?? []).filter { table.madeIndexes.contains($0.name) }
+      let change = try RowChange(
+        of: table.table, program: plan.program, survey: stage.survey,
+        indexed: Set(made.flatMap { $0.parts.map(\.column) }))
+      for index in made {
+        let built = table.rows * change.entryBytes(of: index.parts.map(\.column))
+        builtIndexes += built
+        largestIndex = max(largestIndex, built)
       }
     }
     rows += try Self.unsampled(

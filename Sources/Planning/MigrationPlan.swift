@@ -83,13 +83,18 @@ package struct StayingTable: Hashable, Codable, Sendable {
   package var rows: Int64
   /// Bytes that those rows take, estimated.
   package var bytes: Int64
+  /// The indexes in the destination that are made of those rows.
+  package var madeIndexes: [String]
 
   /// Takes what the survey knows of the table.
-  package init(table: String, source: String, rows: Int64, bytes: Int64) {
+  package init(
+    table: String, source: String, rows: Int64, bytes: Int64, madeIndexes: [String] = []
+  ) {
     self.table = table
     self.source = source
     self.rows = rows
     self.bytes = bytes
+    self.madeIndexes = madeIndexes
   }
 }
 

@@ -14,7 +14,9 @@ package protocol AssemblyBase: Sendable {
   /// Makes the file; nothing has its name.
   func make(_ result: FilePath) throws
   /// Removes what the new tables take the place of; what stays has the names of the result then.
-  func clear(_ db: Database, order: AssemblyOrder) throws
+  ///
+  /// - Returns: Core Data's own tables that are there, and empty.
+  func clear(_ db: Database, order: AssemblyOrder) throws -> Set<String>
   /// Lists what stayed among the new tables and indexes, once they are there.
   func arrange(_ db: Database, order: AssemblyOrder) throws
 }
@@ -30,7 +32,7 @@ private struct EmptyBase: AssemblyBase {
     ).close()
   }
 
-  func clear(_ db: Database, order: AssemblyOrder) {}
+  func clear(_ db: Database, order: AssemblyOrder) -> Set<String> { [] }
   func arrange(_ db: Database, order: AssemblyOrder) {}
 }
 
@@ -56,8 +58,8 @@ package struct SQLAssembler {
     var report = AssemblyReport()
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }
-      try base.clear(db, order: order)
-      try StoreWriter.createTables(order.schema, but: staying, in: db)
+      let own = try base.clear(db, order: order)
+      try StoreWriter.createTables(order.schema, but: staying.union(own), in: db)
       let merged = try merge(order, db: db, progress: progress)
       report.rows = merged.values.reduce(0, +)
       try relink(order, db: db, progress: progress, report: &report)

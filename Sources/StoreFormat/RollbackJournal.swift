@@ -90,6 +90,8 @@ package struct RollbackJournal: Sendable {
     var sum: UInt64 = 0
     try forEach { page, _ in
       let count = try main.read(into: buffer, at: (Int64(page) - 1) * Int64(pageSize))
+      // Nothing took the place of a page that was cut off.
+      if count == 0 { return }
       sum = Checksum.of(UnsafeRawBufferPointer(rebasing: buffer[..<count]), seed: sum)
     }
     return sum

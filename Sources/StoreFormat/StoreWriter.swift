@@ -5,21 +5,32 @@ package import Schema
 
 /// Writes the parts of a store that are not objects.
 package enum StoreWriter {
+  /// The statements of Core Data's own tables, by their names, in the order of a store after a
+  /// migration.
+  package static let ownTables = [
+    (
+      "Z_PRIMARYKEY",
+      "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, "
+        + "Z_MAX INTEGER)"
+    ),
+    (
+      "Z_METADATA",
+      "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)"
+    ), ("Z_MODELCACHE", "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)"),
+  ]
+
   /// Creates Core Data's own tables and then those of a schema, in the order of a store after a
   /// migration.
   ///
-  /// - Parameter present: tables of the schema that are there already.
+  /// - Parameter present: tables that are there already.
   package static func createTables(
     _ schema: StoreSchema, but present: Set<String> = [], in db: Database
   ) throws {
     let keyed = schema.keyedTables.filter { !present.contains($0.name) }
     let joins = schema.joinTables.filter { !present.contains($0.name) }
     let statements =
-      [
-        "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER)",
-        "CREATE TABLE Z_METADATA (Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB)",
-        "CREATE TABLE Z_MODELCACHE (Z_CONTENT BLOB)",
-      ] + keyed.map(\.createStatement) + joins.map(\.createStatement)
+      ownTables.filter { !present.contains($0.0) }.map(\.1) + keyed.map(\.createStatement)
+      + joins.map(\.createStatement)
     try together(in: db) { for statement in statements { try db.execute(sql: statement) } }
   }
 

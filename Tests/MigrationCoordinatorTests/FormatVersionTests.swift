@@ -46,10 +46,10 @@ import Testing
     #expect(try StoreDump.text(of: given.store) == StoreDump.text(of: expected))
   }
 
-  @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 9, nil])
+  @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 10, nil])
   func `a plan of another version is made anew, with all its work`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
-    try change(paths.plan, to: version, from: 8)
+    try change(paths.plan, to: version, from: 9)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(given.request(rangeRows: 10), second)
     #expect(second.starts.sorted() == ["1.1", "2.1", "3.1", "4.1"])
@@ -77,7 +77,7 @@ import Testing
     for name in documents {
       let data = Data(try Files.readFile(paths.work.appending(name), limit: 1 << 26))
       let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-      let own = ["godwit.json": 1, "run.json": 2, "plan.json": 8]
+      let own = ["godwit.json": 1, "run.json": 2, "plan.json": 9]
       #expect(object?["format"] as? Int == own[name.string] ?? 2, "\(name)")
     }
   }
@@ -88,14 +88,14 @@ import Testing
     try await expectRefusal(given, paths)
   }
 
-  @Test(arguments: [1, 3, nil])
+  @Test(arguments: [1, 2, 4, nil])
   func `a swap of another version is refused and stays`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
     let named = FilePath("\(try Files.resolved(given.store)).before-20260101-000000")
     try Files.writeFileAtomically([1], to: named)
     try SwapJournal(MigrationPaths(destination: Files.resolved(given.store)))
       .begin(.init(result: .init(try Files.fileStatus(named))))
-    try change(paths.swapJournal, to: version, from: 2)
+    try change(paths.swapJournal, to: version, from: 3)
     try await expectRefusal(given, paths, version ?? 0)
   }
 
@@ -106,8 +106,8 @@ import Testing
     _ = try Workspace.open(paths, store: given.store)
     try Files.writeFileAtomically([1], to: output)
     try SwapJournal(paths).begin(.init(result: .init(try Files.fileStatus(output))))
-    try change(paths.swapJournal, to: 3, from: 2)
-    try await expectRefusal(given, paths, 3, request: given.request(output: output))
+    try change(paths.swapJournal, to: 4, from: 3)
+    try await expectRefusal(given, paths, 4, request: given.request(output: output))
   }
 
   /// Refused by name, with every file as it was.

@@ -131,7 +131,11 @@ struct StageRun {
       of: saved.plan, by: engine, stage: input,
       externalBytes: bringsFiles ? MigrationPaths.externalBytes(of: request.store) : 0)
     reporter.expect(need)
-    try workspace.requireSpace(need)
+    do {
+      try workspace.requireSpace(need)
+    } catch MigrationError.diskFull(let shortages) {
+      throw MigrationError.diskFull(try telling(shortages, of: input))
+    }
     try input.dropped?.write(to: paths.dropped)
     let frame = try StageFrame(
       stage: stage, survey: survey, assessment: assessment,
@@ -144,6 +148,22 @@ struct StageRun {
       request: request, survey: survey, stage: stage, paths: paths, input: input,
       assessment: assessment, saved: saved, frame: frame
     ).run(results, engine: engine, reporter: reporter)
+  }
+
+  /// What an edit of the store would take, beside what is missing for another store; where it was
+  /// asked for, it was declined.
+  private func telling(
+    _ shortages: [DiskShortage], of input: StageInput
+  ) throws -> [DiskShortage] {
+    guard request.engine == nil, let editor = EngineList.editor(for: input) else {
+      return shortages
+    }
+    let need = try input.need(of: editor, for: request).need.bytes
+    return shortages.map { shortage in
+      var shortage = shortage
+      if need <= shortage.available { shortage.neededByEdit = need }
+      return shortage
+    }
   }
 
   // MARK: Planning
@@ -258,6 +278,15 @@ extension StageInput {
         nil
       }
     freeBytes = folder.flatMap { try? Int64(clamping: Files.freeSpace(at: $0)) }
+  }
+
+  /// What an engine would take: disk, and seconds of a machine that may be another.
+  func need(
+    of type: any MigrationEngine.Type, for request: MigrationRequest
+  ) throws -> (need: DiskNeed, costs: Double) {
+    let (engine, plan) = try type.planned(self, under: nil)
+    let work = StageWork(plan, schema: destination, for: request)
+    return (try DiskNeed(of: plan, by: engine, stage: self), type.costs.seconds(of: work))
   }
 
   /// Whether the rows of a work order are made in less time than it takes to sync them.
