@@ -79,7 +79,6 @@ struct FailureFacts {
     case .workFolderForeign(let path, _): (kind, file) = (.fileExists, path)
     case .nameTooLong(let path, _): file = path
     case .keptListUnreadable(let path), .keptChanged(let path): (kind, file) = (.fileExists, path)
-    case .editOutdated(let store, _): (kind, file) = (.fileExists, store)
     case .otherRun(let work, _): (kind, file) = (.otherRun, work)
     case .nothingKept(let store, _): (kind, file) = (.fileNotFound, store)
     case .folderNotWritable(let path, _): file = path

@@ -63,8 +63,7 @@ extension MigrationFailure {
       self.init(store: store, hashes: hashes, target: target, others: others)
     case .accountsDiffer(let mismatches): self.init(mismatches)
     case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull,
-      .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged,
-      .editOutdated:
+      .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged:
       self.init(place: error)
     case .workOrderFailed, .workerNotStarted, .manifestForeign, .manifestUnreadable,
       .verificationFailed, .resultDamaged:

@@ -50,11 +50,6 @@ extension MigrationFailure {
         .cannotCreate,
         "\(kept) is not as it was kept: something wrote to it or lies beside it; nothing was touched."
       )
-    case .editOutdated(let store, let undo):
-      self.init(
-        .cannotCreate,
-        "\(store) is not as the migration has left it, and \(undo) would undo what was written "
-          + "since: nothing was touched.")
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
   }

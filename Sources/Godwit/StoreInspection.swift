@@ -171,7 +171,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     self.path = "\(path)"
     uuid = metadata.uuid
     frameworkVersion = metadata.frameworkVersion
-    journalMode = try StoreHeader(of: path).usesWAL ? "wal" : "delete"
+    journalMode = access.usesWAL ? "wal" : "delete"
     wal = access.fingerprint.walBytes
     bytes = access.fingerprint.bytes
     let support = MigrationPaths.support(of: try Files.resolved(path))

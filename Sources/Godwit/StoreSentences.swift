@@ -48,6 +48,11 @@ extension MigrationFailure {
         .cannotCreate, kind: .fileExists,
         "\(file) has a name that belongs to the store \(store), where SQLite, Core Data or Godwit "
           + "replace or remove it: name another file.")
+    case .editOutdated(let store):
+      self.init(
+        .cannotCreate, kind: .fileExists,
+        "\(store) is not as the migration has left it, and \(file) would undo what was written "
+          + "since: nothing was touched.")
     case .externalFileForeign:
       self.init(
         .damaged,

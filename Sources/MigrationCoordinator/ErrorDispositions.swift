@@ -24,7 +24,7 @@ extension MigrationError: DisposedError {
     case .joinTableUnknown, .unsupported, .impossible, .stepImpossible, .routeMissing,
       .versionOrderUnknown, .versionNameUnknown, .noMappingFits, .mappingMismatch,
       .mappingProblems, .mappingSet, .losses, .consentUnknown, .foreignModel, .outputExists,
-      .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged, .editOutdated, .otherRun,
+      .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged, .otherRun,
       .settingUnreadable, .settingUnknown, .mappingElsewhere, .workFolderForeign:
       .refusal
     }

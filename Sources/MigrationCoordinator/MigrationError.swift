@@ -67,8 +67,6 @@ package enum MigrationError: Error, Sendable {
   case nothingKept(store: FilePath, as: FilePath?)
   /// A kept store is not the one that was kept.
   case keptChanged(FilePath)
-  /// The store is not as the edit has left it that is to be undone.
-  case editOutdated(store: FilePath, undo: FilePath)
   /// An interrupted run has left work that was made for something else.
   case otherRun(work: FilePath, [RunDifference])
   /// The work folder cannot be created in this folder.

@@ -86,8 +86,25 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `…godwit/step-3.json`, which declares the third stage done.
   package func stageMarker(_ number: Int) -> FilePath { work.appending("step-\(number).json") }
   /// The folder with the external binary files of a store: `/data/.Shop_SUPPORT`.
-  package static func support(of store: FilePath) -> FilePath {
+  ///
+  /// The store that an edit has changed, and the file by which it is undone, have the same.
+  package static func support(of path: FilePath) -> FilePath {
+    let store = edited(by: path) ?? path
     let stem = store.lastComponent?.stem ?? ""
     return store.removingLastComponent().appending(".\(stem)_SUPPORT")
+  }
+
+  /// What the name of the journal of an edit ends in.
+  package static let undoSuffix = ".undo"
+
+  /// The store that was edited, where a name is that of the journal which undoes it:
+  /// `STORE.before-TIME.undo`.
+  package static func edited(by undo: FilePath) -> FilePath? {
+    guard let name = undo.lastComponent?.string, name.hasSuffix(undoSuffix) else { return nil }
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    guard let place = parts.lastIndex(where: { $0.hasPrefix("before-") }) else { return nil }
+    return FilePath.Component(parts[..<place].joined(separator: ".")).map {
+      undo.removingLastComponent().appending($0)
+    }
   }
 }

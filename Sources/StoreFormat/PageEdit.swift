@@ -42,6 +42,21 @@ package final class PageEdit {
     try edit.commit()
   }
 
+  /// Makes a file of the pages by which a store is again what it was before an edit.
+  ///
+  /// - Throws: `SystemCallError`; `TooLarge`.
+  package static func make(
+    of store: FilePath, undoing journal: RollbackJournal, at path: FilePath
+  ) throws {
+    try make(of: store, at: path)
+    let edit = try PageEdit(path)
+    try edit.resize(to: Int64(journal.pageCount) * Int64(journal.pageSize))
+    try journal.readPages { page, bytes in
+      try edit.write(bytes, at: (Int64(page) - 1) * Int64(journal.pageSize))
+    }
+    try edit.commit()
+  }
+
   /// Opens a file of pages to go on with.
   ///
   /// - Throws: `SystemCallError`, also where the file is none.

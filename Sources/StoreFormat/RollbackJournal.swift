@@ -69,7 +69,7 @@ package struct RollbackJournal: Sendable {
   package static func path(of store: FilePath) -> FilePath { FilePath("\(store)-journal") }
 
   /// Calls `body` with the number of each page and its bytes as they were.
-  package func forEach(_ body: (UInt32, UnsafeRawBufferPointer) throws -> Void) throws {
+  package func readPages(_ body: (UInt32, UnsafeRawBufferPointer) throws -> Void) throws {
     let record = UnsafeMutableRawBufferPointer.allocate(byteCount: pageSize + 8, alignment: 16)
     defer { record.deallocate() }
     for place in 0..<count {
@@ -88,7 +88,7 @@ package struct RollbackJournal: Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: pageSize, alignment: 16)
     defer { buffer.deallocate() }
     var sum: UInt64 = 0
-    try forEach { page, _ in
+    try readPages { page, _ in
       let count = try main.read(into: buffer, at: (Int64(page) - 1) * Int64(pageSize))
       // Nothing took the place of a page that was cut off.
       if count == 0 { return }

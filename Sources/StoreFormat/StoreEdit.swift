@@ -95,7 +95,9 @@ package struct StoreEdit {
   }
 
   /// Writes the pages into the store, and has them on the disk.
-  package func write() throws {
+  ///
+  /// - Parameter modified: the time of change that the store gets, in nanoseconds since 1970.
+  package func write(modified: Int64) throws {
     let first = changed.firstIndex { place in
       pages.page(at: place).map { position(of: $0) >= bytesBefore } ?? true
     }
@@ -106,6 +108,7 @@ package struct StoreEdit {
     }
     try put(changed[..<new])
     if bytesAfter < bytesBefore { try main.cut(at: bytesAfter) }
+    try Files.setModified(store, to: modified)
     try Files.syncFile(main.descriptor)
   }
 

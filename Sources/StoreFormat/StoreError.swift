@@ -67,6 +67,8 @@ package struct StoreError: Error, Sendable {
     case changedDuringMigration
     /// A new file would have a name that belongs to this store.
     case companionName(of: FilePath)
+    /// The file would undo an edit of this store, which has been written to since.
+    case editOutdated(of: FilePath)
     /// What a value names as its external file is a link, or no regular file.
     case externalFileForeign
   }
@@ -125,7 +127,8 @@ extension StoreError: DisposedError {
     case .outOfMemory: [.workReusable, .retryable]
     case .deviceFailed, .cannotWrite: .device
     case .inUse, .openForWriting, .diskFull, .rowTooLong: .system
-    case .notFound, .isFolder, .cannotRead, .notPermitted, .companionName, .hashVersionUnknown:
+    case .notFound, .isFolder, .cannotRead, .notPermitted, .companionName, .hashVersionUnknown,
+      .editOutdated:
       .refusal
     case .changedDuringMigration, .empty, .xmlStore, .text, .unrecognized, .truncated,
       .notSalvageable, .notCoreData, .metadataUnreadable, .modelCacheUnreadable, .tablesMissing,

@@ -70,15 +70,35 @@ package final class SourceAccess: Sendable {
   package static func open(
     _ store: FilePath, acceptsShort: Bool = false, isOwn: Bool = false
   ) throws -> SourceAccess {
-    _ = try acceptsShort ? StoreHeader(reading: store) : StoreHeader(of: store)
+    let undone = try UndoneStore(store)
+    if undone == nil {
+      _ = try acceptsShort ? StoreHeader(reading: store) : StoreHeader(of: store)
+    }
     var folder: TemporaryFolder?
     func place(_ made: Made) throws -> FilePath {
       let found = try folder ?? TemporaryFolder()
       folder = found
       return found.path.appending(made == .pages ? "source.pages" : "source.sqlite")
     }
+    if let undone { return try open(undone, folder: { folder }, place: place) }
     return try open(
       try Files.resolved(store), isReplaced: false, isOwn: isOwn, folder: { folder }, place: place)
+  }
+
+  /// Opens the store that an edit has changed, as it was before.
+  private static func open(
+    _ undone: UndoneStore, folder: () -> TemporaryFolder?, place: (Made) throws -> FilePath
+  ) throws -> SourceAccess {
+    let store = try Files.resolved(undone.store)
+    let hold = try SourceHold(store: store, isUpgradable: false)
+    let state = try SourceState(of: store)
+    let pages = try place(.pages)
+    try undone.writePages(to: pages)
+    guard try hold.isWhole(), try SourceState(of: store) == state else {
+      throw StoreError(problem: .inUse, store: store)
+    }
+    return SourceAccess(
+      store: store, readable: pages, isCopy: false, folder: folder(), as: state, hold: hold)
   }
 
   /// Opens a store, named without links, for reading.

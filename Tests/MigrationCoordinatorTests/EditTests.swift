@@ -81,7 +81,7 @@ import Testing
   private func given(
     _ change: String = "", to target: ManagedObjectModel = model([.optional("color")])
   ) throws -> GivenMigration {
-    let given = try GivenMigration(from: Self.model(), to: target, rows: 900)
+    let given = try GivenMigration(from: Self.model(), to: target, rows: 300)
     try given.change(change)
     return given
   }
@@ -116,7 +116,10 @@ import Testing
   }
 
   @Test(
-    arguments: Step.all, ["", "PRAGMA journal_mode = WAL", "DELETE FROM ZBOOK WHERE Z_PK % 3 = 0"])
+    arguments: Step.all.map { ($0, "") } + [
+      (Step.all[0], "PRAGMA journal_mode = WAL"), (Step.all[3], "PRAGMA journal_mode = WAL"),
+      (Step.all[3], "DELETE FROM ZBOOK WHERE Z_PK % 3 = 0"),
+    ])
   func `an edited store is what SQL makes, and becomes again what it was`(
     step: Step, change: String
   ) async throws {
@@ -167,10 +170,10 @@ import Testing
     #expect {
       try StoreUpkeep(of: given.store).rollBack()
     } throws: { error in
-      guard case MigrationError.editOutdated(_, let undo)? = error as? MigrationError else {
+      guard let error = error as? StoreError, case .editOutdated(_) = error.problem else {
         return false
       }
-      return undo.string == report.oldStore
+      return error.store.string == report.oldStore
     }
     let isSame = try given.bytes(given.store) == after
     #expect(isSame)
@@ -194,6 +197,22 @@ import Testing
       #expect(isSame)
     }
     #expect(try upkeep.contents().kept.isEmpty)
+  }
+
+  @Test func `what undoes an edit reads as the store that it would give back`() async throws {
+    let given = try given(
+      "PRAGMA journal_mode = WAL",
+      to: Self.model([.mandatory("n", .integer16, default: .integer(1))]))
+    let before = try contents(given.store)
+    let report = try await run(given)
+    let undo = FilePath(try #require(report.oldStore))
+    let access = try SourceAccess.open(undo)
+    #expect(try contents(access.readable) == before)
+    #expect(try contents(given.store) != before)
+    access.release()
+    try given.change("UPDATE ZTAG SET Z_OPT = Z_OPT + 1 WHERE Z_PK = 1")
+    let error = #expect(throws: StoreError.self) { try SourceAccess.open(undo) }
+    #expect(error?.store == undo)
   }
 
   @Test func `without a way back nothing is kept`() async throws {

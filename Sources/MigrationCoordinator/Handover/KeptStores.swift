@@ -32,9 +32,6 @@ struct KeptStores {
     var madeSupport = false
     /// Whether it is being let go.
     var isLeaving = false
-    /// Of the journal of an edit: the time of the last change of the edited store, in nanoseconds
-    /// since 1970; nil where it is a store.
-    var storeModified: Int64?
   }
 
   /// All entries.
@@ -127,7 +124,7 @@ struct KeptStores {
   func release(_ name: String) throws {
     let found = try entries()
     guard let entry = found.first(where: { $0.name == name }) else { return }
-    if entry.storeModified != nil { return try forget(path(of: entry)) }
+    if KeptStoreKind.isUndo(path(of: entry)) { return try forget(path(of: entry)) }
     let own = path(of: entry)
     let folder = OldExternalFiles.folder(of: own)
     let others = found.filter {
@@ -186,8 +183,7 @@ struct KeptStores {
     return name
   }
 
-  /// What the name of the journal of an edit ends in.
-  static let undoSuffix = ".undo"
+  private static let undoSuffix = MigrationPaths.undoSuffix
 
   /// Whether anything has the name, or one that SQLite would take for a part of it.
   static func isOccupied(_ store: FilePath) throws -> Bool {
@@ -242,7 +238,7 @@ package enum KeptStoreKind: String, Hashable, Sendable, CaseIterable {
 
   /// Whether the name of a kept store says that it holds the pages alone that an edit changed.
   package static func isUndo(_ kept: FilePath) -> Bool {
-    kept.string.hasSuffix(KeptStores.undoSuffix)
+    kept.string.hasSuffix(MigrationPaths.undoSuffix)
   }
 
   /// Whether a name says that a store was kept of another one, beside it, before a migration.

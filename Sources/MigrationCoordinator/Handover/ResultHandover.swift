@@ -54,6 +54,7 @@ struct ResultHandover {
     let obsolete = try OldExternalFiles(store: request.store).obsolete(survey: survey, files: files)
     var editor = StoreEditor(
       store: request.store, fingerprint: survey.access.fingerprint, undo: undo, obsolete: obsolete,
+      uuid: survey.metadata.uuid,
       models: (
         survey.metadata.versionHashes.checksum,
         try StoreReader(immutable: paths.result).metadata().versionHashes.checksum

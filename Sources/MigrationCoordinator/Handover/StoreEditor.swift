@@ -24,7 +24,8 @@ struct StoreEditor {
   let undo: FilePath?
   /// The external files that the new store does not name.
   let obsolete: [String]
-  /// The checksums of the models before and after.
+  /// The store's identifier, and the checksums of the models before and after.
+  let uuid: String
   let models: (before: String, after: String)
   let journal: SwapJournal
   /// The exclusive lock of the store, where it is held already.
@@ -57,21 +58,21 @@ struct StoreEditor {
   private func stateAfter(_ result: FilePath) throws -> UndoNote.State {
     UndoNote.State(
       bytes: try SourceFile(result).byteCount,
-      counter: try StoreHeader(readingSource: result).changeCounter, model: models.after)
+      counter: try StoreHeader(readingSource: result).changeCounter, modified: WallClock.now(),
+      model: models.after)
   }
 
   /// Everything up to the rename that counts.
   private func replacePages(_ edit: StoreEdit, after: UndoNote.State) throws {
     try requireSpace(edit)
     let note = UndoNote(
-      godwit: GodwitVersion.current, time: Date().timeIntervalSince1970,
+      godwit: GodwitVersion.current, uuid: uuid,
       before: .init(
         bytes: edit.bytesBefore, counter: try StoreHeader(reading: store).changeCounter,
-        model: models.before),
-      after: after, pagesAfter: edit.checksumAfter,
-      modifiedBefore: try Files.fileStatus(store).modified, obsolete: obsolete)
+        modified: try Files.fileStatus(store).modified, model: models.before),
+      after: after, pagesAfter: edit.checksumAfter, obsolete: obsolete)
     try edit.writeJournal(note: VersionedFile(note).sealed())
-    try edit.write()
+    try edit.write(modified: after.modified)
     let path = RollbackJournal.path(of: store)
     guard let undo else {
       try Files.remove(path)
@@ -81,8 +82,7 @@ struct StoreEditor {
     try KeptStores(of: store).note(
       .init(
         name: undo.lastComponent?.string ?? "", bytes: kept.size, modified: kept.modified,
-        checksum: KeptStores.checksum(of: path), time: note.time,
-        storeModified: Files.fileStatus(store).modified))
+        checksum: KeptStores.checksum(of: path), time: Date().timeIntervalSince1970))
     try Files.renameNoReplace(path, to: undo)
   }
 
@@ -109,43 +109,4 @@ struct StoreEditor {
     }
     return notes
   }
-}
-
-extension UndoNote {
-  /// The note of a journal; nil where the file is none that an edit has left.
-  ///
-  /// - Throws: `SystemCallError` where it cannot be read.
-  init?(_ journal: FilePath) throws {
-    guard let file = try RollbackJournal(journal),
-      let found = try? VersionedFile<UndoNote>(sealed: file.note).content
-    else { return nil }
-    self = found
-  }
-}
-
-/// What an edit was, at the end of its journal.
-struct UndoNote: ResumableFile, Hashable {
-  static let formatVersion = 1
-
-  /// A store as it is told from others.
-  struct State: Hashable, Codable {
-    var bytes: Int64
-    var counter: UInt32
-    /// The checksum of its version hashes.
-    var model: String
-  }
-
-  /// The version of Godwit that made the edit.
-  var godwit: String
-  /// Seconds since 1970.
-  var time: Double
-  /// The store before the edit and after it.
-  var before: State
-  var after: State
-  /// The checksum of the pages that took the place of others (`RollbackJournal`).
-  var pagesAfter: UInt64
-  /// When the store had changed last before the edit, in nanoseconds since 1970.
-  var modifiedBefore: Int64
-  /// The external files that the new store does not name.
-  var obsolete: [String]
 }

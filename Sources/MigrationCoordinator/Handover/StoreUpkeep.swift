@@ -66,7 +66,7 @@ package struct StoreUpkeep: Sendable {
     _ = try StoreHeader(of: store)
     return try withWorkspace { workspace in
       let entry = try entry(wanted: wanted)
-      if let modified = entry.storeModified { return try undo(entry, leftAt: modified) }
+      if KeptStoreKind.isUndo(kept.path(of: entry)) { return try undo(entry) }
       let old = kept.path(of: entry)
       guard try kept.isThere(entry), try Self.removeIdleLogs(of: old) else {
         throw MigrationError.keptChanged(old)
@@ -91,26 +91,23 @@ package struct StoreUpkeep: Sendable {
   }
 
   /// Has SQLite put the store back by the journal of an edit, where it is as the edit has left it.
-  private func undo(_ entry: KeptStores.Entry, leftAt modified: Int64) throws -> Rollback {
+  private func undo(_ entry: KeptStores.Entry) throws -> Rollback {
     let undo = kept.path(of: entry)
     guard try kept.isThere(entry), let file = try RollbackJournal(undo),
-      let note = try UndoNote(undo)
+      let note = UndoNote(file)
     else { throw MigrationError.keptChanged(undo) }
     guard
       let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
     else { throw StoreError(problem: .inUse, store: store) }
     try SourceAccess.requireNoWriters(of: store)
     return try withExtendedLifetime(lock) {
-      let status = try Files.fileStatus(store)
-      let fingerprint = try SourceFingerprint(of: store)
-      guard status.size == note.after.bytes, status.modified == modified,
-        fingerprint.changeCounter == note.after.counter, !fingerprint.hasLog,
-        try file.checksum(ofPagesIn: store) == note.pagesAfter
-      else { throw MigrationError.editOutdated(store: store, undo: undo) }
-      try StoreSettling(store: store, fingerprint: fingerprint).settle()
+      guard try note.isLeft(in: store, by: file) else {
+        throw StoreError(problem: .editOutdated(of: store), store: undo)
+      }
+      try StoreSettling(store: store, fingerprint: SourceFingerprint(of: store)).settle()
       try SwapJournal(paths).begin(
         .init(
-          result: .init(status),
+          result: .init(Files.fileStatus(store)),
           edit: .init(undo: entry.name, after: note.after, obsolete: [])))
       try Files.renameNoReplace(undo, to: RollbackJournal.path(of: store))
       try Files.syncDirectory(Files.parent(of: store))
@@ -174,7 +171,7 @@ package struct StoreUpkeep: Sendable {
           guard
             try RegionLock.acquire(path, kind: .exclusive, bytes: SourceAccess.lockBytes) != nil
           else { throw StoreError(problem: .inUse, store: path) }
-          let obsolete = entry.storeModified == nil ? [] : try obsoleteFiles(after: path)
+          let obsolete = KeptStoreKind.isUndo(path) ? try obsoleteFiles(after: path) : []
           entry.isLeaving = true
           try kept.note(entry)
           try OldExternalFiles(store: store).remove(obsolete)
@@ -194,7 +191,8 @@ package struct StoreUpkeep: Sendable {
   /// The external files that only the store before an edit names: what has its place now may be an
   /// older one.
   private func obsoleteFiles(after undo: FilePath) throws -> [String] {
-    guard let note = try UndoNote(undo), !note.obsolete.isEmpty else { return [] }
+    let note = try RollbackJournal(undo).flatMap { UndoNote($0) }
+    guard let note, !note.obsolete.isEmpty else { return [] }
     let named = try OldExternalFiles(store: store).named()
     return note.obsolete.filter { !named.contains($0) }
   }

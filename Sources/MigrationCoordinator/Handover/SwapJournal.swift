@@ -158,10 +158,10 @@ struct SwapJournal {
     try SourceAccess.requireNoWriters(of: destination)
     try withExtendedLifetime(lock) {
       guard isJournaled else { return }
-      let note = try UndoNote(path)
+      let note = try RollbackJournal(path).flatMap { UndoNote($0) }
       try StoreEdit.undo(destination)
       // By its time the store is known to edits before this one.
-      if let note { try Files.setModified(destination, to: note.modifiedBefore) }
+      if let note { try Files.setModified(destination, to: note.before.modified) }
     }
     if let undo { try KeptStores(of: destination).forget(undo) }
     return .putBack

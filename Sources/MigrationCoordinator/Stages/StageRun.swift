@@ -274,6 +274,8 @@ extension StageInput {
         "the migration takes several stages"
       } else if survey.access.identity == nil {
         "a copy of the store is read, and not the store itself"
+      } else if ![0, try? Files.fileStatus(request.store).owner].contains(Processes.user) {
+        "the store belongs to another user"
       } else {
         nil
       }
