@@ -93,7 +93,8 @@ extension StoreMigration {
     public let bytes: Int64
     /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
-    /// What it would take to edit the store itself, in place; nil where that would be declined.
+    /// What it would take to edit the store itself, in place; nil where that would be declined, or
+    /// takes no less disk.
     public let edit: Edit?
     /// The estimated duration on this machine, but for what policies do.
     ///
@@ -208,8 +209,10 @@ extension StoreMigration.Preparation {
     (rows, bytes) = (preview.plan?.rows ?? 0, preview.plan?.bytes ?? 0)
     diskNeeded = preview.isNeeded ? preview.diskNeed.bytes : 0
     expectedDuration = preview.isNeeded ? preview.secondsExpected.map { .seconds($0) } : nil
-    edit = preview.edit.map {
-      .init(diskNeeded: $0.need.bytes, expectedDuration: .seconds($0.seconds))
+    let needed = diskNeeded
+    edit = preview.edit.flatMap { edit in
+      edit.need.bytes < needed
+        ? .init(diskNeeded: edit.need.bytes, expectedDuration: .seconds(edit.seconds)) : nil
     }
     callsPolicies = preview.callsPolicies
     plan = preview.plan

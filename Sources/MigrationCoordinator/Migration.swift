@@ -172,8 +172,9 @@ package struct Migration: Sendable {
   /// Removes the work folder after a failure, unless a later run goes on from what is in it.
   private func leave(_ workspace: Workspace, work: Work, after error: any Error) {
     // What cannot be undone now is undone by the next run, which finds the journal.
-    guard (try? SwapJournal(request.paths).recover()) == .undone, work.isOwn else { return }
-    if keepsWork(work, in: workspace, after: error) {
+    let recovery = try? SwapJournal(request.paths).recover()
+    guard recovery == .undone || recovery == .putBack, work.isOwn else { return }
+    if recovery == .undone, keepsWork(work, in: workspace, after: error) {
       logger.warning(
         "what is done so far stays in the work folder, and the same command goes on from there",
         metadata: ["path": "\(request.paths.work)"])

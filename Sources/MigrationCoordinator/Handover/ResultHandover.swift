@@ -65,8 +65,9 @@ struct ResultHandover {
     } catch {
       // Where the log has been brought into the store, what was done is of no use to a later run;
       // the failure that counts is the first.
+      let isUndone = (try? SwapJournal(paths).recover()) != nil
       let now = try? SourceFingerprint(of: request.store)
-      if now != survey.access.fingerprint { _ = try? workspace.clear() }
+      if isUndone, now != survey.access.fingerprint { _ = try? workspace.clear() }
       throw error
     }
   }
