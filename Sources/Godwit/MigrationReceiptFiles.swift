@@ -102,8 +102,9 @@ public struct MigrationReceiptFiles: Sendable {
 
   /// Checks that the old store is what was hashed before the migration.
   private func requireSame(_ path: FilePath) throws {
-    let now = try SourceFingerprint(of: path)
-    if now == source.fingerprint { return }
+    if try !KeptStoreKind.isUndo(path) && SourceFingerprint(of: path) == source.fingerprint {
+      return
+    }
     // What its log held may have come into the main file, or the file may have been copied.
     let access = try SourceAccess.open(path, acceptsShort: request.salvages)
     guard try FileHash.of(SourceFile(access.readable)) == source.description.sha256 else {
