@@ -121,7 +121,8 @@ extension ResultSizes {
   ) throws -> Int64 {
     let pageSize = survey.header.pageSize
     let sources = Set(
-      plan.program.tables.map(\.sourceTable) + plan.program.joins.map(\.sourceTable))
+      plan.program.tables.map(\.sourceTable) + plan.program.joins.map(\.sourceTable)
+    ).subtracting(plan.staying.map(\.source))
     var (made, others) = (Int64(0), indexes.values.reduce(0, +))
     for (name, root) in roots where indexes[name] == nil {
       let bytes = survey.outline(root: root, of: file).runs
