@@ -92,9 +92,10 @@ class Recorder:
         return out
 
     @staticmethod
-    def leave(deeds, before, place, target, r):
-        """Makes a folder as the disk has it after a cut; how many calls there were before."""
-        moment = r.randint(0, len(deeds))
+    def leave(deeds, before, place, target, r, ends=False):
+        """Makes a folder as the disk has it after a cut, at any moment or after the last call; how
+        many calls there were before."""
+        moment = len(deeds) if ends else r.randint(0, len(deeds))
         names, files, later = {}, {}, []
         for where, _, found in os.walk(before):
             for name in found:
