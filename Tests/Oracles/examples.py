@@ -285,11 +285,11 @@ def library_update(tool, ours, folder):
 
 
 def dependency(folder):
-    """The line in README.md: a package finds this version of the library by its tag."""
+    """The line in README.md: a package finds the library by its branch."""
     root = os.path.dirname(os.path.abspath(DOCS))
     with open(os.path.join(root, "README.md"), encoding="utf-8") as file:
-        (line, version), = re.findall(r'(\.package\(url: "ADDRESS.*?", from: "([\d.]+)"\))',
-                                      file.read())
+        (line, branch), = re.findall(r'(\.package\(url: "ADDRESS.*?", branch: "(\w+)"\))',
+                                     file.read())
     here = os.path.join(folder, "here")
     clone = os.path.join(here, "Godwit.git")
 
@@ -299,7 +299,7 @@ def dependency(folder):
             raise Failure(f"{' '.join(command[:3])}: {done.stderr[-300:]}")
         return done.stdout
     run("git", "clone", "--quiet", root, clone)
-    run("git", "-C", clone, "tag", "--force", f"v{version}")
+    run("git", "-C", clone, "checkout", "--quiet", "-B", branch)
     package = os.path.join(folder, "App")
     os.makedirs(os.path.join(package, "Sources", "App"))
     with open(os.path.join(package, "Sources", "App", "App.swift"), "w", encoding="utf-8") as file:
@@ -317,13 +317,11 @@ let package = Package(
     fetched = os.path.join(root, ".build", "repositories")
     if os.path.isdir(fetched):
         shutil.copytree(fetched, os.path.join(package, ".build", "repositories"), symlinks=True)
-    found = json.loads(run("swift", "package", "--package-path", package, "show-dependencies",
-                           "--format", "json"))["dependencies"]
-    with open(os.path.join(root, "Sources", "Planning", "GodwitVersion.swift"),
-              encoding="utf-8") as file:
-        own = re.search(r'current = "([\d.]+)"', file.read()).group(1)
-    return (expect([(d["name"], d["version"]) for d in found], [("Godwit", version)], "found")
-            + expect(version, own, "the version in README.md"))
+    run("swift", "package", "--package-path", package, "resolve")
+    with open(os.path.join(package, "Package.resolved"), encoding="utf-8") as file:
+        pins = {pin["identity"]: pin["state"] for pin in json.load(file)["pins"]}
+    revision = run("git", "-C", clone, "rev-parse", "HEAD").strip()
+    return expect(pins["godwit"], {"branch": branch, "revision": revision}, "found")
 
 
 def main():
