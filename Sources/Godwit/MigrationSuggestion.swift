@@ -64,12 +64,15 @@ extension MigrationSuggestion {
   public var lines: [String] {
     guard !isEmpty else {
       return trial.isPossible
-        ? ["Nothing to suggest: the migration is possible, and nothing is lost that could stay."]
+        ? ["Nothing to suggest: the migration is possible."]
         : ["Nothing is known that would make the migration possible:"] + trial.reasons
     }
     var lines = ["Suggested for \(store):"]
     for renaming in renamings {
-      lines.append("  \(renaming.name) continues \(renaming.oldName): \(renaming.evidence)")
+      lines.append("  \(renaming.name) could continue \(renaming.oldName): \(renaming.evidence)")
+    }
+    if !renamings.isEmpty {
+      lines.append("  Names, types and values make a renaming likely, not certain: check each one.")
     }
     for choice in choices {
       lines.append("  \(Self.text(choice.words)) for \(choice.answers)")
@@ -90,14 +93,17 @@ extension MigrationSuggestion {
       "on a copy of the store: \(CountText(rows, "row")) migrated and verified"
         + (trial.isCompared ? ", and compared with the store" : "")
     }
-    let losses = trial.losses.isEmpty ? ", nothing is lost." : ". It loses:"
+    let hasChoice = choices.contains { $0.words.first?.hasPrefix("--on-") == true }
+    let none = hasChoice ? "; nothing is lost besides what the options say." : "; nothing is lost."
+    let losses = trial.losses.isEmpty ? none : ". It loses:"
     return ["Tried \(how ?? "on the store, whose values fit")\(losses)"]
       + trial.losses.map { "  \($0)" }
   }
 
   private static func split(_ text: String) -> [String] {
-    text.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-      .map { $0.hasSuffix("\t") ? String($0.dropLast()) : String($0) }
+    ModelPatch.lines(of: text.utf8).dropLast().map { line in
+      line.hasSuffix("\t") || line.hasSuffix("\r") ? String(line.dropLast()) : line
+    }
   }
 
   /// Words as a shell takes them.

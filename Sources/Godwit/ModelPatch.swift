@@ -24,8 +24,7 @@ struct ModelPatch {
     guard let lines = try DeclarationLines(of: version) else { return nil }
     root = ModelBundle.enclosing(bundle.path)
     file = lines.file
-    let text = String(decoding: try Files.readFile(file, limit: 64 << 20), as: UTF8.self)
-    old = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    old = Self.lines(of: try Files.readFile(file, limit: 64 << 20))
     var (edited, done) = (old, [RenamingProposal]())
     for proposal in proposals {
       let line =
@@ -36,6 +35,13 @@ struct ModelPatch {
     }
     guard !done.isEmpty else { return nil }
     (new, renamings) = (edited, done)
+  }
+
+  /// The lines of a text, without the newlines that end them; one that Windows wrote keeps its CRs.
+  static func lines(of bytes: some Collection<UInt8>) -> [String] {
+    // In Swift a CR and a newline are one character.
+    bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Adds a renaming identifier to the element whose start tag ends on a line.
@@ -85,13 +91,14 @@ struct ModelPatch {
       let to = min(end, changed[last] + context + 1)
       lines.append("@@ -\(from + 1),\(to - from) +\(from + 1),\(to - from) @@")
       for place in from..<to {
+        let isUnended = place == old.count - 1
+        let end = isUnended ? ["\\ No newline at end of file"] : []
         if old[place] == new[place] {
-          lines.append(" \(old[place])")
+          lines += [" \(old[place])"] + end
         } else {
-          lines += ["-\(old[place])", "+\(new[place])"]
+          lines += ["-\(old[place])"] + end + ["+\(new[place])"] + end
         }
       }
-      if to == old.count { lines.append("\\ No newline at end of file") }
       next = last + 1
     }
     return lines.joined(separator: "\n") + "\n"

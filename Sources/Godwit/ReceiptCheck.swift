@@ -99,17 +99,22 @@ public struct ReceiptCheck: Sendable {
   /// - Throws: `MigrationFailure`, if one cannot be read; `CancellationError`, if the task was
   ///   cancelled.
   public func run(_ stores: [FilePath]) throws -> Report {
-    Report(
-      receipt: file,
-      stores: try stores.map { store in
-        try MigrationFailure.catching {
-          guard try Files.fileStatusIfPresent(store) != nil else {
-            throw MigrationFailure(.notFound, "\(store) is not there: check the path.")
-          }
-          let found = try SealedStore(store, versions: [], models: models, acceptsDamage: true)
-          return finding(found.description)
+    var found: [Finding] = []
+    for store in stores {
+      var next = try MigrationFailure.catching {
+        guard try Files.fileStatusIfPresent(store) != nil else {
+          throw MigrationFailure(.notFound, "\(store) is not there: check the path.")
         }
-      })
+        let sealed = try SealedStore(store, versions: [], models: models, acceptsDamage: true)
+        return finding(sealed.description)
+      }
+      // One store in the place of both would pass for a check of both.
+      if let role = next.role, let other = found.first(where: { $0.role == role }) {
+        next.differences.append("\(other.store) is that store already: name the other one.")
+      }
+      found.append(next)
+    }
+    return Report(receipt: file, stores: found)
   }
 
   private func finding(_ store: MigrationReceipt.Store) -> Finding {

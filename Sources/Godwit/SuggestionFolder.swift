@@ -8,18 +8,14 @@ public struct SuggestionFolder: Sendable {
   private let folder: FilePath
   private static let shell = "#!/bin/sh\n# godwit check --suggest\n"
 
-  /// Makes the folder, where there is none.
-  ///
-  /// - Throws: `MigrationFailure`, if it cannot be made.
-  public init(_ folder: FilePath) throws {
-    try MappingModelFile.makeFolder(folder)
-    self.folder = folder
-  }
+  /// Names the folder, which is made once there is something to write.
+  public init(_ folder: FilePath) { self.folder = folder }
 
   /// Writes a suggestion over an earlier one.
   ///
   /// - Returns: the files that were written.
-  /// - Throws: `MigrationFailure`, if a file cannot be written or is none of an earlier suggestion.
+  /// - Throws: `MigrationFailure`, if the folder cannot be made, or a file cannot be written or is
+  ///   none of an earlier suggestion.
   public func write(_ suggestion: MigrationSuggestion) throws -> [FilePath] {
     var written: [FilePath] = []
     func write(
@@ -31,6 +27,7 @@ public struct SuggestionFolder: Sendable {
       written.append(path)
     }
     if suggestion.isEmpty { return [] }
+    try MappingModelFile.makeFolder(folder)
     if let patch = suggestion.patch {
       try write("rename.patch", patch) { $0.starts(with: "--- ".utf8) }
     }
@@ -40,8 +37,10 @@ public struct SuggestionFolder: Sendable {
       }
     }
     let patching = suggestion.patch == nil ? "" : "# After the change of rename.patch:\n"
+    let missing =
+      suggestion.trial.isPossible ? "" : "# This is not enough: a mapping model is needed as well.\n"
     let command = "\(MigrationSuggestion.text(suggestion.command))\n"
-    try write("migrate.sh", Self.shell + patching + command) { $0.starts(with: Self.shell.utf8) }
+    try write("migrate.sh", Self.shell + missing + patching + command) { $0.starts(with: Self.shell.utf8) }
     return written
   }
 }

@@ -78,6 +78,15 @@ import Testing
     #expect(report.stores.map(\.role) == [.result, .source])
   }
 
+  @Test func `one store in the place of both is no check of both`() async throws {
+    _ = try await migrate()
+    for path in [output, store] {
+      let report = try ReceiptCheck(file).run([path, path])
+      #expect(!report.isAlike && report.failure.exitStatus == .damaged)
+      #expect(report.stores.map(\.differences.count) == [0, 1])
+    }
+  }
+
   @Test func `a store that was written since differs, with what is in it now`() async throws {
     _ = try await migrate()
     try removeTag(in: given.output)

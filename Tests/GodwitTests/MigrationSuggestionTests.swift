@@ -28,6 +28,27 @@ import Testing
     #expect(!source.contains("elementID"))
   }
 
+  @Test(arguments: [("\n", ""), ("\n", "\n"), ("\r\n", "\r\n"), (" ", "")])
+  func `the patch keeps how the lines of the source end`(
+    newline: String, end: String
+  ) async throws {
+    let given = try GivenStore(Model.note, Self.heading)
+    let source = given.version("2").appending(path: "contents")
+    let text = try String(contentsOf: source, encoding: .utf8)
+    try (text.replacing("\n", with: newline) + end).write(
+      to: source, atomically: true, encoding: .utf8)
+    let patch = Array(try #require(try await suggestion(given).patch).utf8)
+    let lines = patch.split(separator: UInt8(ascii: "\n")).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    #expect(lines.contains { $0.hasPrefix("+") && $0.contains("elementID=\"title\"") })
+    #expect(lines.contains { $0.hasPrefix("-") && $0.contains("name=\"heading\"") })
+    // Of a changed last line without a newline both the old and the new one say so.
+    let marks = lines.count { $0.hasPrefix("\\") }
+    #expect(marks == (newline == " " ? 2 : end.isEmpty ? 1 : 0))
+    #expect(lines.contains { $0.hasPrefix(" ") && $0.utf8.last == 13 } == (newline == "\r\n"))
+  }
+
   @Test func `values and choices are collected until the migration is possible`() async throws {
     let given = try GivenStore(
       Model.note,
