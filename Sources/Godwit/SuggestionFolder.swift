@@ -38,9 +38,12 @@ public struct SuggestionFolder: Sendable {
     }
     let patching = suggestion.patch == nil ? "" : "# After the change of rename.patch:\n"
     let missing =
-      suggestion.trial.isPossible ? "" : "# This is not enough: a mapping model is needed as well.\n"
+      suggestion.trial.isPossible
+      ? "" : "# This is not enough: a mapping model is needed as well.\n"
     let command = "\(MigrationSuggestion.text(suggestion.command))\n"
-    try write("migrate.sh", Self.shell + missing + patching + command) { $0.starts(with: Self.shell.utf8) }
+    try write("migrate.sh", Self.shell + missing + patching + command) {
+      $0.starts(with: Self.shell.utf8)
+    }
     return written
   }
 }
