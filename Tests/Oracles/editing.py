@@ -264,18 +264,25 @@ def undos(place):
     return [n for n in os.listdir(place) if n.endswith(".undo")]
 
 
-def check_call(lab, number, do, folder):
-    store = lab.copy(folder)
+def run_harmed(lab, number, do, store, words, wanted):
+    """A command of which one call is harmed: its status, the store, and what is wrong with both."""
     place = os.path.dirname(store)
     environment = lab.calls.environment(place, at=number, do=do)
-    done = lab.tool.call(*lab.command(store), environment=environment)
+    done = lab.tool.call(*words, environment=environment)
     harmed = lab.calls.counted(environment)[1]
     out = judge_ending(done.returncode, done.stderr, do) if harmed else []
     found = lab.state(place)
     if found not in ("old", "new"):
         out.append(f"the store: {found}")
-    if done.returncode == 0 and found != "new":
+    if done.returncode == 0 and found != wanted:
         out.append(f"status 0, and the store: {found}")
+    return done, found, out
+
+
+def check_call(lab, number, do, folder):
+    store = lab.copy(folder)
+    place = os.path.dirname(store)
+    done, found, out = run_harmed(lab, number, do, store, lab.command(store), "new")
     if done.returncode > 0 and found == "new":
         out.append(f"status {done.returncode} with the new store")
     is_opened = do == "kill" and number % 2
@@ -297,7 +304,7 @@ def check_call(lab, number, do, folder):
         out.append(f"in the end there is {undos(place)}")
     if keeps and not out:
         out += rolled_back(lab, store)
-    return out + left_over(place, keeps=False) if keeps else out + left_over(place, keeps=False)
+    return out + left_over(place)
 
 
 def rolled_back(lab, store):
@@ -308,9 +315,8 @@ def rolled_back(lab, store):
     return [] if found == "old" else [f"after rollback the store: {found}"]
 
 
-def left_over(place, keeps):
-    known = {"Shop.sqlite", ".Shop_SUPPORT"}
-    odd = [n for n in os.listdir(place) if n not in known and not (keeps and n.endswith(".undo"))]
+def left_over(place):
+    odd = set(os.listdir(place)) - {"Shop.sqlite", ".Shop_SUPPORT"}
     return [f"left over: {n}" for n in sorted(odd)]
 
 
@@ -319,15 +325,7 @@ def check_back(lab, number, do, folder):
     store = lab.copy(folder)
     place = os.path.dirname(store)
     lab.tool.run(*lab.command(store))
-    environment = lab.calls.environment(place, at=number, do=do)
-    done = lab.tool.call("rollback", store, environment=environment)
-    harmed = lab.calls.counted(environment)[1]
-    out = judge_ending(done.returncode, done.stderr, do) if harmed else []
-    found = lab.state(place)
-    if found not in ("old", "new"):
-        out.append(f"the store: {found}")
-    if done.returncode == 0 and found != "old":
-        out.append(f"status 0, and the store: {found}")
+    _, found, out = run_harmed(lab, number, do, store, ("rollback", store), "old")
     if found == "new" and not undos(place):
         out.append("the store is the new one, and nothing undoes it")
     again = lab.tool.call("rollback", store)
@@ -336,7 +334,7 @@ def check_back(lab, number, do, folder):
     lab.tool.run("discard", store)
     if lab.state(place) != "old":
         out.append(f"in the end the store: {lab.state(place)}")
-    return out + left_over(place, keeps=False)
+    return out + left_over(place)
 
 
 def check_writers(lab, folder):
@@ -353,7 +351,7 @@ def check_writers(lab, folder):
     if lab.tool.call("rollback", store).returncode != REFUSED or digest(store) != before:
         out.append("a store that was written to is put back")
     lab.tool.run("finish", store)
-    return out + left_over(place, keeps=False)
+    return out + left_over(place)
 
 
 def calls_of(lab, back):

@@ -26,6 +26,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "next_calls.h"
+
 enum { PASS, FAIL, SHORTEN };
 
 static _Atomic long *counter;
@@ -109,21 +111,6 @@ static int reach(const char *call, const char *path, int takes_room) {
   errno = error_number;
   return FAIL;
 }
-
-static const char *path_of(int file, char *path) {
-  char link[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  long length = syscall(SYS_readlink, link, path, 4095);
-  if (length < 0) return NULL;
-  path[length] = 0;
-  return path;
-}
-
-#define NEXT(name)                  \
-  static __typeof__(&name) next;    \
-  char path[4096];                  \
-  (void)path;                       \
-  if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 #define ON_FILE(name, call, room)                        \
   NEXT(name);                                            \

@@ -17,6 +17,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "next_calls.h"
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void put(int file, const void *bytes, uint64_t count) {
@@ -43,21 +45,6 @@ static void record(const char *call, const char *path, const char *other, int64_
   syscall(SYS_close, file);
   pthread_mutex_unlock(&mutex);
 }
-
-static const char *path_of(int file, char *path) {
-  char link[64];
-  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-  long length = syscall(SYS_readlink, link, path, 4095);
-  if (length < 0) return NULL;
-  path[length] = 0;
-  return path;
-}
-
-#define NEXT(name)               \
-  static __typeof__(&name) next; \
-  char path[4096];               \
-  (void)path;                    \
-  if (!next) next = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 ssize_t write(int file, const void *bytes, size_t count) {
   NEXT(write);
