@@ -13,10 +13,11 @@ struct Detours {
   }
 
   private let versions: [RouteVersion]
-  private let assigned: AssignedMappings
+  private let assigned: AssignedMappings?
   private var steps: [RouteSearch.Edge: [Item: Item]] = [:]
 
-  init(versions: [RouteVersion], assigned: AssignedMappings) {
+  /// - Parameter assigned: the mapping models of steps; nil infers all of them.
+  init(versions: [RouteVersion], assigned: AssignedMappings?) {
     self.versions = versions
     self.assigned = assigned
   }
@@ -31,7 +32,7 @@ struct Detours {
     for (from, to) in zip(way, way.dropFirst()) {
       let edge = RouteSearch.Edge(from: from, to: to)
       // Who writes a mapping model says what is to be lost; that is counted for itself.
-      let isGiven = assigned[edge] != nil
+      let isGiven = assigned?[edge] != nil
       let kept = kept(by: edge)
       let lost = isGiven ? [] : alive.filter { kept[$0] == nil }
       let entities = Set(lost.filter { $0.property == nil }.map(\.entity))
@@ -145,7 +146,7 @@ struct Detours {
     if let known = steps[edge] { return known }
     let (source, destination) = (versions[edge.from].model, versions[edge.to].model)
     let mappings =
-      assigned[edge]?.flatMap {
+      assigned?[edge]?.flatMap {
         $0.mapping.expandingComposites(from: source, to: destination).entityMappings
       }
       ?? MappingInference(from: source, to: destination).mapping.entityMappings

@@ -343,9 +343,9 @@ package struct MigrationRoute: Sendable {
         from: order.versions[edge.from], to: order.versions[edge.to], by: assigned[edge] ?? [])
       step.detourLosses = losses
       step.isDowngrade = order.isDowngrade
-      step.keptByVersions = try Self.keptByVersions(edge, of: order, assigned: assigned)
       steps.append(step)
     }
+    noteKeptByVersions(edges.map { assigned[$0] == nil ? nil : $0 }, of: order)
     if steps.count > 1, infers, assigned[direct] == nil { directRefusals = refusalsOf(direct) }
     isDowngrade = order.isDowngrade
     orderEvidence = order.evidence
@@ -358,19 +358,18 @@ package struct MigrationRoute: Sendable {
     }
   }
 
-  /// The entities and properties of a step's source that inferred mappings keep over the versions
-  /// between, and a single inferred mapping does not.
-  private static func keptByVersions(
-    _ edge: RouteSearch.Edge, of order: VersionOrder, assigned: AssignedMappings
-  ) throws(RouteError) -> Set<PossibleLoss> {
-    guard assigned[edge] != nil, let first = order.link(version: edge.from),
-      let last = order.link(version: edge.to),
-      last - first > 1
-    else { return [] }
-    var detours = Detours(
-      versions: order.versions,
-      assigned: try AssignedMappings(mappings: [], order: order) { _, _ in true })
-    return detours.keptOnly(on: Array(order.chain[first...last]))
+  /// Notes in steps what inferred mappings keep over the versions between, and a single inferred
+  /// mapping does not.
+  ///
+  /// - Parameter edges: the edge of each step; nil for one without mapping models.
+  private mutating func noteKeptByVersions(_ edges: [RouteSearch.Edge?], of order: VersionOrder) {
+    var detours = Detours(versions: order.versions, assigned: nil)
+    for (index, edge) in edges.enumerated() {
+      guard let edge, let first = order.link(version: edge.from),
+        let last = order.link(version: edge.to), last - first > 1
+      else { continue }
+      steps[index].keptByVersions = detours.keptOnly(on: Array(order.chain[first...last]))
+    }
   }
 
   /// The way that a migration version by version takes: around versions that cannot be reached, or
