@@ -58,6 +58,23 @@ private final class Estimate: Sendable {
   }
 }
 
+/// Reads the status file for the caller, and for the last time when all is written.
+private final class ProgressTeller: Sendable {
+  private let progress: @Sendable (StatusSnapshot) -> Void
+  private let isOver = Mutex(false)
+
+  init(_ progress: @escaping @Sendable (StatusSnapshot) -> Void) { self.progress = progress }
+
+  func tell(_ file: StatusFile) {
+    isOver.withLock { if !$0, let snapshot = try? file.snapshot() { progress(snapshot) } }
+  }
+
+  func end(_ file: StatusFile) {
+    tell(file)
+    isOver.withLock { $0 = true }
+  }
+}
+
 /// Publishes the progress of the coordinator to the status file and to the caller.
 ///
 /// Without a status file nothing is published and nothing else changes.
@@ -71,6 +88,7 @@ final class ProgressReporter: Sendable {
   private let estimate: Estimate
   private let phase = Mutex(Phase.surveying)
   private let looked = Atomic<UInt64>(0)
+  private let teller: ProgressTeller
   private let poller: Task<Void, Never>?
 
   /// Starts to publish.
@@ -82,7 +100,8 @@ final class ProgressReporter: Sendable {
     isOuter: Bool = false, memory: Int64 = 0, logger: Logger,
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
-    (self.desk, self.recorder) = (desk, recorder)
+    let teller = ProgressTeller(progress)
+    (self.desk, self.recorder, self.teller) = (desk, recorder, teller)
     let estimate = Estimate(recording: isOuter ? .asked(logger: logger) : nil)
     self.estimate = estimate
     do {
@@ -120,7 +139,7 @@ final class ProgressReporter: Sendable {
               "the status file can be written no more; the migration goes on untold",
               metadata: ["file": "\(file.path)"])
           }
-          if let snapshot = try? file.snapshot() { progress(snapshot) }
+          teller.tell(file)
           try? await Task.sleep(for: .milliseconds(100))
         }
       }
@@ -132,7 +151,7 @@ final class ProgressReporter: Sendable {
 
   /// Publishes nothing, and records all the same.
   init(desk: ControlDesk, recorder: RunRecorder) {
-    (self.desk, self.recorder) = (desk, recorder)
+    (self.desk, self.recorder, teller) = (desk, recorder, ProgressTeller { _ in })
     estimate = Estimate(recording: nil)
     (status, flusher, poller) = (nil, nil, nil)
   }
@@ -292,6 +311,7 @@ final class ProgressReporter: Sendable {
   func end() {
     poller?.cancel()
     flusher?.stop()
+    if let status { teller.end(status) }
     estimate.recording?.end()
   }
 }
