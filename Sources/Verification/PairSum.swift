@@ -50,23 +50,19 @@ struct PairColumns: Sendable {
   }
 
   /// The sum over the rows of a range; nil where a key is no number, or not even that is sure.
-  func sum(_ leaves: TableLeaves, fields: RecordFields, range: ClosedRange<Int64>) -> PairSum? {
+  func sum(_ rows: JudgedRows, row: JudgedRow, range: ClosedRange<Int64>) -> PairSum? {
     do {
-      try leaves.open(root: root, from: range.lowerBound, to: range.upperBound)
+      rows.open(root: root, range: range)
       var sum = PairSum()
-      while true {
-        let rows = try leaves.next()
-        if rows == 0 { return sum }
-        for row in 0..<rows {
-          guard let record = leaves.records[row] else { return nil }
-          let total = leaves.totals[row]
-          let found = fields.read(record, held: total, total: total)
-          guard found >= 0, found <= count,
-            let hash = hash(record, fields: fields, found: found)
-          else { return nil }
+      while try rows.next() {
+        for place in 0..<rows.count {
+          guard try rows.read(place, columns: count, into: row), let hash = hash(row) else {
+            return nil
+          }
           sum.add(hash: hash)
         }
       }
+      return sum
     } catch {
       return nil
     }
@@ -105,23 +101,20 @@ struct PairColumns: Sendable {
   }
 
   @inline(__always)
-  private func hash(_ record: UnsafeRawPointer, fields: RecordFields, found: Int) -> UInt64? {
+  private func hash(_ row: JudgedRow) -> UInt64? {
     var hash = seed
     for place in keys {
-      guard place < found, RecordFields.isInteger(fields.types[place]) else { return nil }
-      Self.mix(
-        &hash,
-        RecordFields.number(type: fields.types[place], at: record + Int(fields.places[place])))
+      guard row.isInteger(place) else { return nil }
+      Self.mix(&hash, row.number(place))
     }
     for place in others {
-      let type = place < found ? fields.types[place] : 0
-      if type == 0 {
+      if row.type(place) == 0 {
         Self.mix(&hash, 0)
         continue
       }
-      guard RecordFields.isInteger(type) else { return nil }
+      guard row.isInteger(place) else { return nil }
       Self.mix(&hash, 1)
-      Self.mix(&hash, RecordFields.number(type: type, at: record + Int(fields.places[place])))
+      Self.mix(&hash, row.number(place))
     }
     Self.mix(&hash, 2)
     return hash

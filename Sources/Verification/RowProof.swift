@@ -6,7 +6,7 @@ import SystemCalls
 /// Shows which rows of a new store are as they should be, on all processors and without SQLite;
 /// those that it does not show are compared through SQLite, which tells them.
 ///
-/// The b-trees are read by `TableLeaves`, by which no row is written. It finds nothing wrong with
+/// The b-trees are read by `JudgedRows`, which no engine uses. It finds nothing wrong with
 /// pages or indexes: `IntegrityCheck` does.
 final class RowProof: Sendable {
   /// What was shown of one table.
@@ -75,8 +75,7 @@ final class RowProof: Sendable {
   func add(_ name: String, rules: RowRules) {
     let columns = max(rules.old.count, rules.new.count)
     mostColumns.withLock { $0 = max($0, columns) }
-    let leaves = TableLeaves(new, sizes: newSizes)
-    let cuts = (try? leaves.cuts(root: rules.new.root)) ?? []
+    let cuts = (try? JudgedRows(new, sizes: newSizes).cuts(root: rules.new.root)) ?? []
     add(name, works: Self.ranges(cuts).map { .rows(rules, range: $0) })
   }
 
@@ -93,7 +92,7 @@ final class RowProof: Sendable {
     mostColumns.withLock { $0 = max($0, before.count, after.count) }
     var works: [Work] = [.index(one)]
     for (columns, file, sizes, isNew) in [(one, old, oldSizes, false), (two, new, newSizes, true)] {
-      let cuts = (try? TableLeaves(file, sizes: sizes).cuts(root: columns.root)) ?? []
+      let cuts = (try? JudgedRows(file, sizes: sizes).cuts(root: columns.root)) ?? []
       works += Self.ranges(cuts).map { .pairs(columns, isNew: isNew, range: $0) }
     }
     add(name, works: works)
@@ -171,10 +170,10 @@ final class RowProof: Sendable {
   }
 
   private func work(_ jobs: [Job], state: Answers, told: (Int) -> Void) {
-    let (before, after) = (TableLeaves(old, sizes: oldSizes), TableLeaves(new, sizes: newSizes))
+    let (before, after) = (JudgedRows(old, sizes: oldSizes), JudgedRows(new, sizes: newSizes))
     let columns = mostColumns.withLock { $0 }
     let tester = RowTester(old: before, new: after, mostColumns: columns)
-    let fields = RecordFields(columns: columns)
+    let row = JudgedRow(mostColumns: columns)
     while true {
       let place = state.take()
       guard place < jobs.count else { return }
@@ -188,7 +187,7 @@ final class RowProof: Sendable {
         }
       case .index(let columns): state.set(place, .pairs(columns.sum(ofIndexIn: old.path)))
       case .pairs(let columns, let isNew, let range):
-        let sum = columns.sum(isNew ? after : before, fields: fields, range: range)
+        let sum = columns.sum(isNew ? after : before, row: row, range: range)
         state.set(place, .pairs(sum))
       }
       told(place)

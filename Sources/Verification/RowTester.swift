@@ -11,31 +11,15 @@ final class RowTester {
     var hasStrangers = false
   }
 
-  /// A row in memory.
-  private struct Row {
-    var record: UnsafeRawPointer
-    var types: UnsafeMutablePointer<UInt32>
-    var places: UnsafeMutablePointer<Int32>
-    var count: Int
+  private let old: JudgedRows
+  private let new: JudgedRows
+  private let before: JudgedRow
+  private let after: JudgedRow
 
-    /// Columns that a short record lacks are NULL.
-    @inline(__always)
-    func type(_ place: Int) -> UInt32 { place < count ? types[place] : 0 }
-    @inline(__always)
-    func start(_ place: Int) -> UnsafeRawPointer { record + Int(places[place]) }
-    @inline(__always)
-    func size(_ place: Int) -> Int { Int(places[place + 1] - places[place]) }
-  }
-
-  private let old: TableLeaves
-  private let new: TableLeaves
-  private let oldFields: RecordFields
-  private let newFields: RecordFields
-
-  init(old: TableLeaves, new: TableLeaves, mostColumns: Int) {
+  init(old: JudgedRows, new: JudgedRows, mostColumns: Int) {
     (self.old, self.new) = (old, new)
-    oldFields = RecordFields(columns: mostColumns)
-    newFields = RecordFields(columns: mostColumns)
+    before = JudgedRow(mostColumns: mostColumns)
+    after = JudgedRow(mostColumns: mostColumns)
   }
 
   /// Compares the rows of a range; nil where they are not shown to be as they should be.
@@ -45,18 +29,17 @@ final class RowTester {
   func outcome(
     _ rules: RowRules, range: ClosedRange<Int64>
   ) throws(UnsoundPage) -> Outcome? {
-    try old.open(root: rules.old.root, from: range.lowerBound, to: range.upperBound)
-    try new.open(root: rules.new.root, from: range.lowerBound, to: range.upperBound)
+    old.open(root: rules.old.root, range: range)
+    new.open(root: rules.new.root, range: range)
     var outcome = Outcome()
     let groups = rules.groups
-    var (left, lefts, right, rights) = (0, 0, 0, 0)
+    var (left, right) = (0, 0)
     while true {
-      if left == lefts { (left, lefts) = (0, try old.next()) }
-      if right == rights { (right, rights) = (0, try new.next()) }
-      if lefts == 0 { return rights == 0 ? outcome : nil }
-      while left < lefts {
-        guard let before = try row(left, of: old, fields: oldFields, columns: rules.old.count)
-        else { return nil }
+      if left == old.count { (left, _) = (0, try old.next()) }
+      if right == new.count { (right, _) = (0, try new.next()) }
+      if old.count == 0 { return new.count == 0 ? outcome : nil }
+      while left < old.count {
+        guard try old.read(left, columns: rules.old.count, into: before) else { return nil }
         let number =
           rules.entityPlace.map { Self.entity(of: before, place: $0) } ?? groups[0].number
         guard let number, let group = groups.first(where: { $0.number == number }) else {
@@ -69,47 +52,29 @@ final class RowTester {
           continue
         }
         // The next leaf of the new table is read with its next row.
-        if right == rights { break }
-        guard old.keys[left] == new.keys[right],
-          let after = try row(right, of: new, fields: newFields, columns: rules.new.count),
+        if right == new.count { break }
+        guard old.key(left) == new.key(right),
+          try new.read(right, columns: rules.new.count, into: after),
           Self.isAlike(after, before: before, tests: tests, rules: rules)
         else { return nil }
         outcome.rows += 1
         left += 1
         right += 1
       }
-      if rights == 0, left < lefts { return nil }
+      if new.count == 0, left < old.count { return nil }
     }
   }
 
   @inline(__always)
-  private func row(
-    _ place: Int, of leaves: TableLeaves, fields: RecordFields, columns: Int
-  ) throws(UnsoundPage) -> Row? {
-    let total = leaves.totals[place]
-    let record: UnsafeRawPointer
-    if let there = leaves.records[place] {
-      record = there
-    } else {
-      guard total <= TableLeaves.mostBytes else { return nil }
-      record = try leaves.record(place)
-    }
-    let count = fields.read(record, held: total, total: total)
-    guard count >= 0, count <= columns else { throw UnsoundPage() }
-    return Row(record: record, types: fields.types, places: fields.places, count: count)
-  }
-
-  @inline(__always)
-  private static func entity(of row: Row, place: Int) -> Int64? {
-    let type = row.type(place)
-    guard RecordFields.isInteger(type) else { return nil }
-    return RecordFields.number(type: type, at: row.start(place))
+  private static func entity(of row: JudgedRow, place: Int) -> Int64? {
+    row.isInteger(place) ? row.number(place) : nil
   }
 
   // MARK: Cells
 
   private static func isAlike(
-    _ row: Row, before: Row, tests: UnsafeMutableBufferPointer<CellTest>, rules: RowRules
+    _ row: JudgedRow, before: JudgedRow, tests: UnsafeMutableBufferPointer<CellTest>,
+    rules: RowRules
   ) -> Bool {
     for place in 0..<tests.count {
       let test = tests.baseAddress.unsafelyUnwrapped + place
@@ -124,16 +89,16 @@ final class RowTester {
 
   @inline(__always)
   private static func isSame(
-    _ row: Row, before: Row, test: UnsafePointer<CellTest>
+    _ row: JudgedRow, before: JudgedRow, test: UnsafePointer<CellTest>
   ) -> Bool {
     let type = before.type(test.pointee.source)
     if type == row.type(test.pointee.place), type != 0,
       test.pointee.isReal == test.pointee.sourceIsReal,
       // What is no number SQLite takes as NULL.
-      type != RecordFields.real || test.pointee.value.kind == .null
+      type != JudgedRow.real || test.pointee.value.kind == .null
     {
       let (one, other) = (before.start(test.pointee.source), row.start(test.pointee.place))
-      let size = RecordFields.size(type: type)
+      let size = JudgedRow.size(ofType: type)
       if size > 8 { return memcmp(one, other, size) == 0 }
       if size == 0 { return true }
       let difference =
@@ -148,7 +113,7 @@ final class RowTester {
 
   /// Whether both rows have one value, perhaps in other bytes.
   private static func isEqual(
-    _ row: Row, before: Row, test: UnsafePointer<CellTest>
+    _ row: JudgedRow, before: JudgedRow, test: UnsafePointer<CellTest>
   ) -> Bool {
     let (type, other) = (before.type(test.pointee.source), row.type(test.pointee.place))
     if type == 0 || other == 0 { return type == other }
@@ -159,7 +124,7 @@ final class RowTester {
   }
 
   private static func isAlike(
-    _ row: Row, before: Row, test: UnsafePointer<CellTest>, rules: RowRules
+    _ row: JudgedRow, before: JudgedRow, test: UnsafePointer<CellTest>, rules: RowRules
   ) -> Bool {
     let value = test.pointee.value
     let source = test.pointee.source
@@ -174,8 +139,8 @@ final class RowTester {
         return holds(row, test: test, value: value)
       }
       // Where the old row names an object but not its entity, that object tells.
-      guard RecordFields.isInteger(type) else { return false }
-      let number = RecordFields.number(type: type, at: before.start(source))
+      guard before.isInteger(source) else { return false }
+      let number = before.number(source)
       let found = rules.numbers[test.pointee.numbers].first { $0.old == number }
       let expected = found.map { TestValue(kind: .integer, number: $0.new) } ?? TestValue()
       return holds(row, test: test, value: expected)
@@ -192,7 +157,7 @@ final class RowTester {
   }
 
   private static func hasMovedBytes(
-    _ row: Row, before: Row, test: UnsafePointer<CellTest>
+    _ row: JudgedRow, before: JudgedRow, test: UnsafePointer<CellTest>
   ) -> Bool {
     let (source, place) = (test.pointee.source, test.pointee.place)
     let (type, other) = (before.type(source), row.type(place))
@@ -220,11 +185,11 @@ final class RowTester {
     }
   }
 
-  private static func number(_ row: Row, _ place: Int, isReal: Bool) -> Number? {
-    let type = row.type(place)
-    guard RecordFields.isInteger(type) || type == RecordFields.real else { return nil }
-    let bits = RecordFields.number(type: type, at: row.start(place))
-    if type == RecordFields.real { return .real(Double(bitPattern: UInt64(bitPattern: bits))) }
+  private static func number(_ row: JudgedRow, _ place: Int, isReal: Bool) -> Number? {
+    let isStoredAsReal = row.type(place) == JudgedRow.real
+    guard isStoredAsReal || row.isInteger(place) else { return nil }
+    let bits = row.number(place)
+    if isStoredAsReal { return .real(Double(bitPattern: UInt64(bitPattern: bits))) }
     return isReal ? .real(Double(bits)) : Number(isReal: false, bits: bits)
   }
 
@@ -244,7 +209,7 @@ final class RowTester {
   }
 
   private static func holds(
-    _ row: Row, test: UnsafePointer<CellTest>, value: TestValue
+    _ row: JudgedRow, test: UnsafePointer<CellTest>, value: TestValue
   ) -> Bool {
     let place = test.pointee.place
     let type = row.type(place)

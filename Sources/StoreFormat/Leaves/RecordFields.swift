@@ -2,18 +2,18 @@
 /// read in place.
 ///
 /// Values are taken with up to eight bytes behind them, so memory of records has as many more.
-package final class RecordFields {
+final class RecordFields {
   /// Bytes that have to be there behind a record.
-  package static let padding = 16
+  static let padding = 16
 
   /// The serial types of the columns.
-  package let types: UnsafeMutablePointer<UInt32>
+  let types: UnsafeMutablePointer<UInt32>
   /// Where the values begin, in bytes of the record, and behind the last one where it ends.
-  package let places: UnsafeMutablePointer<Int32>
+  let places: UnsafeMutablePointer<Int32>
   private let capacity: Int
 
   /// Makes room for the fields of one record.
-  package init(columns: Int) {
+  init(columns: Int) {
     capacity = columns
     types = .allocate(capacity: columns + 1)
     places = .allocate(capacity: columns + 1)
@@ -30,7 +30,7 @@ package final class RecordFields {
   /// - Parameters:
   ///   - held: how many bytes of the record lie at the address.
   ///   - total: how many it has in all.
-  package func read(_ record: UnsafeRawPointer, held: Int, total: Int) -> Int {
+  func read(_ record: UnsafeRawPointer, held: Int, total: Int) -> Int {
     guard held > 0, let head = Varint(record, at: 0, limit: held), head.value <= UInt64(held),
       total < Int(Int32.max)
     else { return -1 }
@@ -60,23 +60,23 @@ package final class RecordFields {
 
   /// The bytes of a value.
   @inline(__always)
-  package static func size(type: UInt32) -> Int {
+  static func size(type: UInt32) -> Int {
     // Four bits for each of the types 0 to 9.
     type >= 12 ? Int(type - 12) >> 1 : Int((0x88_6432_10 as UInt64) >> UInt64(4 * type)) & 15
   }
 
   /// Whether a serial type is that of an INTEGER.
   @inline(__always)
-  package static func isInteger(_ type: UInt32) -> Bool {
+  static func isInteger(_ type: UInt32) -> Bool {
     type &- 1 < 6 || type &- 8 < 2
   }
 
   /// The serial type of a REAL.
-  package static var real: UInt32 { 7 }
+  static var real: UInt32 { 7 }
 
   /// The number of an INTEGER, or the bits of a REAL.
   @inline(__always)
-  package static func number(type: UInt32, at start: UnsafeRawPointer) -> Int64 {
+  static func number(type: UInt32, at start: UnsafeRawPointer) -> Int64 {
     if type >= 8 { return Int64(type) - 8 }
     let bytes = Int64(bigEndian: start.loadUnaligned(as: Int64.self))
     return bytes >> Int64(64 - 8 * size(type: type))

@@ -3,13 +3,13 @@
 ///
 /// Nothing of a page is trusted: keys rise, and stay between those of the pages above. What is not
 /// as it should be ends the reading.
-package final class TableLeaves {
+final class TableLeaves {
   /// The keys of the rows of the present leaf.
-  package let keys: UnsafeMutablePointer<Int64>
+  let keys: UnsafeMutablePointer<Int64>
   /// Their records; nil for those that go on on other pages.
-  package let records: UnsafeMutablePointer<UnsafeRawPointer?>
+  let records: UnsafeMutablePointer<UnsafeRawPointer?>
   /// The bytes of their records.
-  package let totals: UnsafeMutablePointer<Int>
+  let totals: UnsafeMutablePointer<Int>
 
   private struct Level {
     var children: [UInt32]
@@ -34,12 +34,12 @@ package final class TableLeaves {
   private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 0, alignment: 16)
 
   /// The most bytes of a record that are put together.
-  package static let mostBytes = 4 << 20
+  static let mostBytes = 4 << 20
   /// A b-tree of more levels would hold more rows than there are keys.
   private static let mostLevels = 20
 
   /// Takes a file that nobody changes.
-  package init(_ file: SourceFile, sizes: PageSizes) {
+  init(_ file: SourceFile, sizes: PageSizes) {
     self.sizes = sizes
     pages = PageRuns(file, sizes: sizes)
     rest = PageRuns(file, sizes: sizes, bytes: 64 << 10)
@@ -60,7 +60,7 @@ package final class TableLeaves {
   // MARK: Leaves
 
   /// Goes before the rows with keys between two of them, both included.
-  package func open(root: UInt32, from first: Int64, to last: Int64) throws(UnsoundPage) {
+  func open(root: UInt32, from first: Int64, to last: Int64) throws(UnsoundPage) {
     levels = []
     self.last = last
     leaf = nil
@@ -69,7 +69,7 @@ package final class TableLeaves {
   }
 
   /// Reads the next leaf; the number of its rows between the keys, 0 behind the last.
-  package func next() throws(UnsoundPage) -> Int {
+  func next() throws(UnsoundPage) -> Int {
     while true {
       if let page = leaf {
         leaf = nil
@@ -197,7 +197,7 @@ package final class TableLeaves {
   /// next one is asked for.
   ///
   /// - Throws: `UnsoundPage`, also where it is longer than `mostBytes`.
-  package func record(_ place: Int) throws(UnsoundPage) -> UnsafeRawPointer {
+  func record(_ place: Int) throws(UnsoundPage) -> UnsafeRawPointer {
     let total = totals[place]
     guard total <= Self.mostBytes, let start = longs[place] else { throw UnsoundPage() }
     return try assemble(total, from: start)
@@ -225,35 +225,5 @@ package final class TableLeaves {
     }
     guard next == 0 else { throw UnsoundPage() }
     return UnsafeRawPointer(base)
-  }
-}
-
-extension TableLeaves {
-  /// Keys that cut a table into ranges of some leaves each, rising; none of a small table.
-  package func cuts(root: UInt32) throws(UnsoundPage) -> [Int64] {
-    let top = try interior(root, lower: .min, upper: .max)
-    guard let top else { return [] }
-    // Few pages below the root may have very many rows each.
-    guard top.children.count < 64 else { return top.keys }
-    var cuts: [Int64] = []
-    for (place, child) in top.children.enumerated() {
-      let lower = place == 0 ? top.lower : top.keys[place - 1]
-      let upper = place < top.keys.count ? top.keys[place] : top.upper
-      // Of two levels, those below are leaves.
-      guard let level = try interior(child, lower: lower, upper: upper) else { return top.keys }
-      let step = max(1, level.keys.count * top.children.count / 2000)
-      cuts += level.keys.enumerated().filter { $0.offset % step == step - 1 }.map(\.element)
-      if upper < .max, cuts.last ?? .min < upper { cuts.append(upper) }
-    }
-    return cuts
-  }
-
-  private func interior(
-    _ number: UInt32, lower: Int64, upper: Int64
-  ) throws(UnsoundPage) -> Level? {
-    let page = try pages.page(number)
-    let start = number == 1 ? HeaderField.size : 0
-    if page.load(fromByteOffset: start, as: UInt8.self) == PageType.leafTable { return nil }
-    return try Self.level(page, start: start, sizes: sizes, lower: lower, upper: upper)
   }
 }
