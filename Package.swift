@@ -286,7 +286,7 @@ let package = Package(
     .tests(
       of: "MigrationCoordinator",
       [
-        "CloneEngine", "EngineList", "MigrationEngine", "PageEngine",
+        "CloneEngine", "MigrationEngine", "PageEngine",
         "StoreGenerator", "Godwit", "KeyedArchives", "LMDB", "Mapping", "MappingFiles",
         "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",

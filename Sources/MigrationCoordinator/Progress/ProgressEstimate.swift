@@ -1,25 +1,14 @@
+import Foundation
 import MigrationStatus
-import Planning
 
-/// What is told of a run's progress, from what is known of its costs and seen of its work.
+/// Works out which share of a run is done, and how long the rest will take.
 ///
-/// It has no clock of its own and opens no file: the same inputs tell the same at any time
-/// (`ProgressRecording`).
+/// Work is counted in seconds that the phases were expected to take; what it took is learnt from
+/// the run. Time during which the run is held is no time. There is no clock in here, so tests give
+/// it the times of runs that never were.
 struct ProgressEstimate {
-  /// What the estimate is made from, in the order in which it becomes known.
-  enum Input: Hashable, Sendable {
-    /// What the phases of a stage are expected to cost.
-    case expected([Phase: Double])
-    /// What the phases after `migrating` are expected to cost, once rows are counted.
-    case counted([Phase: Double])
-    /// The work orders of a plan.
-    case planned([WorkForecast.Order])
-    /// How far the run is.
-    case observed(Observation)
-  }
-
   /// How far a run is at one moment.
-  struct Observation: Hashable, Sendable {
+  struct Observation {
     /// The moment, in nanoseconds of a clock that never goes back.
     var at: Int64
     /// The phase at work.
@@ -28,47 +17,110 @@ struct ProgressEstimate {
     var inner: Double
     /// In how many steps the phase is done, each as long as the longest; 0 where nobody knows.
     var steps = 0
-    /// The work orders.
-    var parts: [RunAdvance.Part] = []
     /// Whether the run stands still on request.
     var isHeld = false
-    /// Whether nothing but the swap is left, and a file holds it back.
+    /// Whether nothing is left but the swap, which a file holds back.
     var isReady = false
-    /// How many workers may run at once.
-    var workers = 1
-    /// Bytes that workers may read in a second, all together; 0 for no limit.
-    var rate: UInt64 = 0
   }
 
-  private var run = RunEstimate()
-  private var rows: WorkForecast?
+  /// The completed share, 0...1, which never falls.
+  private(set) var fraction = 0.0
+  /// The time remaining; nil before there is a plan, in the first half second and in a pause.
+  private(set) var secondsRemaining: Double?
 
-  /// The completed share of the run, 0...1.
-  var fraction: Double { run.fraction }
-  /// The time remaining, nil before anything can be said.
-  var secondsRemaining: Double? { run.secondsRemaining }
+  private var costs: [Phase: Double] = [:]
+  /// The share of the run that was done when its costs became known.
+  private var before = 0.0
+  private var last: Observation?
+  /// Seconds during which the run was not held, and those of them when the present step began.
+  private var (active, stepSince) = (0.0, 0.0)
+  /// The work that was done at the last look.
+  private var reached: Double?
+  /// Work and the seconds that it took; what is long ago counts for less.
+  private var measured = (work: 0.0, seconds: 0.0)
 
-  /// Learns from an input.
-  mutating func take(_ input: Input) {
-    switch input {
-    case .expected(let costs): run.expect(costs)
-    case .counted(let costs): run.expect(later: costs)
-    case .planned(let orders): rows = WorkForecast(orders)
-    case .observed(let seen): observe(seen)
-    }
+  /// The share of a run that is done at most before its costs are known.
+  private static let surveyed = 0.09
+  private static let phases: [Phase] = [
+    .migrating, .merging, .relinking, .indexing, .verifying, .swapping,
+  ]
+
+  /// Takes the seconds that each phase from `migrating` on should take; what comes first counts.
+  mutating func expect(_ costs: [Phase: Double]) {
+    guard self.costs.isEmpty else { return }
+    // A phase of which nobody knows anything takes a little.
+    let least = max(1e-9, costs.values.reduce(0, +)) / 200
+    for phase in Self.phases { self.costs[phase] = max(least, costs[phase] ?? 0) }
+    before = fraction
   }
 
-  private mutating func observe(_ seen: Observation) {
-    rows?.observe(
-      seen.parts, at: seen.at, isHeld: seen.isHeld, workers: seen.workers, rate: seen.rate)
-    let forecast = rows.flatMap { rows in
-      rows.secondsLeft(workers: seen.workers).flatMap { left in
-        rows.scale.map { RunEstimate.Forecast(secondsLeft: left, scale: $0) }
-      }
+  /// Takes what the phases after `migrating` should take, once rows are counted.
+  mutating func expect(later costs: [Phase: Double]) {
+    guard !self.costs.isEmpty else { return }
+    for (phase, cost) in costs where phase > .migrating { self.costs[phase] = max(1e-9, cost) }
+  }
+
+  /// Learns from how far the run is.
+  mutating func observe(_ seen: Observation) {
+    let wasHeld = last?.isHeld ?? true
+    let passed = wasHeld ? 0 : max(0, Double(seen.at - (last?.at ?? seen.at)) / 1e9)
+    active += passed
+    if last?.phase != seen.phase || last?.inner != seen.inner { stepSince = active }
+    last = seen
+    if seen.isReady {
+      fraction = max(fraction, 1 - min(0.01, (costs[.swapping] ?? 0) / max(total, 1e-9)))
     }
-    run.observe(
-      .init(
-        phase: seen.phase, inner: seen.inner, steps: seen.steps, isHeld: seen.isHeld,
-        isReady: seen.isReady, forecast: forecast), at: seen.at)
+    guard !seen.isHeld else {
+      secondsRemaining = nil
+      return
+    }
+    guard !costs.isEmpty, seen.phase >= .migrating else {
+      // Nobody knows how long this takes; it goes on, ever more slowly.
+      fraction = max(fraction, Self.surveyed * active / (active + 10))
+      return
+    }
+    learn(work(seen), passed: passed)
+    let done = work(seen) + assumedWork(seen)
+    fraction = max(fraction, before + (1 - before) * min(1, done / total))
+    secondsRemaining = active < 0.5 ? nil : max(0, total - done) * scale
+    // Whoever sees nothing move takes the run for dead.
+    let left = secondsRemaining ?? total
+    fraction += (1 - fraction) * min(0.1, 0.1 * passed / (active + left))
+  }
+
+  private var total: Double { costs.values.reduce(0, +) }
+
+  /// Seconds that a second of expected costs takes: as expected at first, and as measured the more,
+  /// the more is done.
+  private var scale: Double {
+    let expected = total / 10
+    return (measured.seconds + expected) / (measured.work + expected)
+  }
+
+  private mutating func learn(_ work: Double, passed: Double) {
+    if let reached {
+      let fading = exp(-passed / max(4, 0.4 * active))
+      measured.work = measured.work * fading + max(0, work - reached)
+      measured.seconds = measured.seconds * fading + passed
+    }
+    // What an earlier run has done took no time of this one.
+    reached = work
+  }
+
+  /// The work that is done, in seconds of the costs.
+  private func work(_ seen: Observation) -> Double {
+    let earlier = costs.reduce(0) { $0 + ($1.key < seen.phase ? $1.value : 0) }
+    return earlier + (costs[seen.phase] ?? 0) * min(1, max(0, seen.inner))
+  }
+
+  /// What of the present step may be done: four fifths of what it should take are taken for done,
+  /// and the rest comes ever more slowly.
+  private func assumedWork(_ seen: Observation) -> Double {
+    guard seen.phase != .migrating, let cost = costs[seen.phase] else { return 0 }
+    let left = cost * max(0, 1 - seen.inner)
+    let step = seen.steps > 0 ? min(left, cost / Double(seen.steps)) : left
+    guard step > 0 else { return 0 }
+    let passed = (active - stepSince) / (scale * step)
+    return step * (passed < 0.8 ? passed : 1 - 0.04 / (passed - 0.6))
   }
 }

@@ -2,59 +2,35 @@ import Logging
 import MigrationEngine
 import MigrationStatus
 import Planning
-import RowPrograms
+import Schema
 import Synchronization
 import SystemCalls
 import SystemPackage
 
-/// An estimate that threads share, and what is written down of it.
-private final class Estimate: Sendable {
-  private struct State {
-    var estimate = ProgressEstimate()
-    var rowCosts: (costs: PhaseCosts, speed: Double)?
-    var steps = 0
-    /// What all of it should take, as far as it was known first.
-    var roughSeconds: Double?
+/// An estimate that threads share.
+private final class SharedEstimate: Sendable {
+  private let state = Mutex((estimate: ProgressEstimate(), steps: 0))
+
+  func change(_ body: (inout ProgressEstimate) -> Void) {
+    state.withLock { body(&$0.estimate) }
   }
 
-  let recording: ProgressRecording?
-  private let state = Mutex(State())
+  /// Takes in how many steps the phase at work is done, each as long as the longest.
+  func set(steps: Int) { state.withLock { $0.steps = steps } }
 
-  init(recording: ProgressRecording?) { self.recording = recording }
-
-  /// Takes an input, if there is one; what is told after it.
-  @discardableResult
+  /// Takes how far a run is, if that is known; what is told then.
   func take(
-    _ input: ProgressEstimate.Input?
+    _ seen: RunAdvance?, desk: ControlDesk
   ) -> (fraction: Double, secondsRemaining: Double?) {
     state.withLock { state in
-      if let input {
-        recording?.note(input)
-        state.estimate.take(input)
+      if let seen {
+        state.estimate.observe(
+          .init(
+            at: MonotonicClock.now(), phase: seen.phase, inner: seen.inner, steps: state.steps,
+            isHeld: desk.isHeld, isReady: desk.isReady))
       }
       return (state.estimate.fraction, state.estimate.secondsRemaining)
     }
-  }
-
-  /// What rows cost in the engine at work, and how fast this machine is; nil where they are not
-  /// followed.
-  var rowCosts: (costs: PhaseCosts, speed: Double)? {
-    get { state.withLock(\.rowCosts) }
-    set { state.withLock { $0.rowCosts = newValue } }
-  }
-
-  /// What one stage should take, as far as it was known before there was a survey; nil where nobody
-  /// knew.
-  var roughSeconds: Double? {
-    get { state.withLock(\.roughSeconds) }
-    set { state.withLock { $0.roughSeconds = newValue } }
-  }
-
-  /// In how many steps the phase at work is done, if each is as long as the longest one; 0 where
-  /// nobody knows.
-  var steps: Int {
-    get { state.withLock(\.steps) }
-    set { state.withLock { $0.steps = newValue } }
   }
 }
 
@@ -85,7 +61,7 @@ final class ProgressReporter: Sendable {
   /// Records what goes on, for the report.
   let recorder: RunRecorder
   private let flusher: RunFlusher?
-  private let estimate: Estimate
+  private let estimate: SharedEstimate
   private let phase = Mutex(Phase.surveying)
   private let looked = Atomic<UInt64>(0)
   private let teller: ProgressTeller
@@ -101,9 +77,8 @@ final class ProgressReporter: Sendable {
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
     let teller = ProgressTeller(progress)
-    (self.desk, self.recorder, self.teller) = (desk, recorder, teller)
-    let estimate = Estimate(recording: isOuter ? .asked(logger: logger) : nil)
-    self.estimate = estimate
+    let estimate = SharedEstimate()
+    (self.desk, self.recorder, self.teller, self.estimate) = (desk, recorder, teller, estimate)
     do {
       let file = try StatusFile.create(paths.status)
       let own = Processes.own
@@ -118,8 +93,7 @@ final class ProgressReporter: Sendable {
         if isOuter, file.isLost { desk.loseRequests() }
         let seen = try? file.advance()
         if let standing = seen?.workersStand { desk.note(workersStand: standing) }
-        let reached = estimate.take(
-          seen.map { .observed(.init($0, steps: estimate.steps, desk: desk)) })
+        let reached = estimate.take(seen, desk: desk)
         if let seen { recorder.note(seen, ofStage: !isOuter) }
         if isOuter {
           recorder.note(
@@ -151,8 +125,8 @@ final class ProgressReporter: Sendable {
 
   /// Publishes nothing, and records all the same.
   init(desk: ControlDesk, recorder: RunRecorder) {
-    (self.desk, self.recorder, teller) = (desk, recorder, ProgressTeller { _ in })
-    estimate = Estimate(recording: nil)
+    (self.desk, self.recorder) = (desk, recorder)
+    (teller, estimate) = (ProgressTeller { _ in }, SharedEstimate())
     (status, flusher, poller) = (nil, nil, nil)
   }
 
@@ -170,58 +144,29 @@ final class ProgressReporter: Sendable {
 
   private func publish(_ phase: Phase, units: Int64 = 0, atOnce: Int64 = 0) {
     self.phase.withLock { $0 = phase }
-    estimate.steps = atOnce > 0 ? Int(clamping: units / atOnce) : 0
+    estimate.set(steps: atOnce > 0 ? Int(clamping: units / atOnce) : 0)
     flusher?.enter(phase, units: UInt64(clamping: units))
   }
 
   /// Takes what there is to do in a stage, before its first row.
   func expect(_ work: StageWork, of engine: any MigrationEngine.Type) {
-    let costs = engine.costs.phases(of: work)
-    // Nothing else goes on meanwhile, where it was not measured beside the survey.
-    let speed = MachineSpeed.ratio(for: costs, least: 1)
+    var costs = engine.costs.phases(of: work)
     recorder.expect(costs)
-    estimate.rowCosts = (engine.costs, speed)
-    estimate.recording?.note(work, of: engine.name, speed: speed)
-    estimate.take(.expected(limited(costs.mapValues { $0 / speed }, bytes: work.bytes)))
-  }
-
-  /// Takes what a stage should take, as far as it is known before there is a survey; those of
-  /// `surveying` are among the costs.
-  func expect(roughly costs: [Phase: Double], bytes: Int64, speed: Double) {
-    let limited = limited(costs.mapValues { $0 / speed }, bytes: bytes)
-    estimate.take(.expected(limited))
-    estimate.roughSeconds = limited.values.reduce(0, +)
-  }
-
-  /// The same, unless more is known by now.
-  func expect(atFirst costs: [Phase: Double], bytes: Int64, speed: Double) {
-    if estimate.roughSeconds == nil, estimate.rowCosts == nil {
-      expect(roughly: costs, bytes: bytes, speed: speed)
+    if desk.rate > 0, let migrating = costs[.migrating] {
+      costs[.migrating] = max(migrating, Double(work.bytes) / Double(desk.rate))
     }
+    estimate.change { $0.expect(costs) }
   }
 
-  /// Costs in seconds of this machine, whose workers may read so many bytes at a rate alone.
-  private func limited(_ costs: [Phase: Double], bytes: Int64) -> [Phase: Double] {
-    guard desk.rate > 0, let migrating = costs[.migrating] else { return costs }
-    let least = Double(bytes) / Double(desk.rate)
-    return costs.merging([.migrating: max(migrating, least)]) { $1 }
+  /// Takes what there is to do after the last row, once workers have counted their rows.
+  func expect(counted work: StageWork, of engine: any MigrationEngine.Type) {
+    estimate.change { $0.expect(later: engine.costs.phases(of: work)) }
   }
 
-  /// Takes what the phases after `migrating` should take, once workers have counted their rows.
-  func expect(counted costs: [Phase: Double]) {
-    let speed = estimate.rowCosts?.speed ?? 1
-    estimate.take(.counted(costs.mapValues { $0 / speed }))
-  }
-
-  /// Publishes how many filters were tried on objects that are surveyed, and takes at the first of
-  /// them what the phases are expected to cost.
-  func look(at done: Int64, of all: Int64, bytes: Int64, costs: () -> [Phase: Double]) {
+  /// Publishes how many filters were tried on objects that are surveyed.
+  func look(at done: Int64, of all: Int64) {
     let before = looked.exchange(UInt64(done), ordering: .relaxed)
-    if before == 0 {
-      estimate.take(.expected(limited(costs(), bytes: bytes)))
-      estimate.steps = Int(clamping: all)
-      flusher?.change { $0.unitsTotal = UInt64(all) }
-    }
+    if before == 0 { flusher?.change { $0.unitsTotal = UInt64(all) } }
     flusher?.advance(units: UInt64(done) &- before)
   }
 
@@ -244,13 +189,6 @@ final class ProgressReporter: Sendable {
         }
         return part
       })
-    if let (costs, speed) = estimate.rowCosts {
-      estimate.take(
-        .planned(
-          WorkForecast.orders(
-            of: plan, finished: done, costs: costs, speed: speed,
-            isSequential: !plan.program.tables.isEmpty)))
-    }
     let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
     flusher?.change { record in
       record.rowsTotal = UInt64(plan.rows)
@@ -268,9 +206,9 @@ final class ProgressReporter: Sendable {
       record.bytesTotal = UInt64(count) * Self.stageShares
       (record.stage, record.stages) = (1, UInt32(count))
     }
-    let costs = [Phase.migrating: Double(count) * (estimate.roughSeconds ?? 1)]
+    let costs = [Phase.migrating: Double(count)]
     recorder.expect(costs)
-    estimate.take(.expected(costs))
+    estimate.change { $0.expect(costs) }
     // What goes on is recorded by stages.
     recorder.divide()
     publish(.migrating)
@@ -312,16 +250,24 @@ final class ProgressReporter: Sendable {
     poller?.cancel()
     flusher?.stop()
     if let status { teller.end(status) }
-    estimate.recording?.end()
   }
 }
 
-extension ProgressEstimate.Observation {
-  /// How far a run is now, and what holds it.
-  fileprivate init(_ seen: RunAdvance, steps: Int, desk: ControlDesk) {
+extension PhaseCosts {
+  /// What the phases from `migrating` on should take, in seconds.
+  fileprivate func phases(of work: StageWork) -> [Phase: Double] {
+    [
+      .migrating: migrating(work), .merging: merging(work), .relinking: relinking(work),
+      .indexing: indexing(work), .verifying: verifying(work), .swapping: swapping(work),
+    ]
+  }
+}
+
+extension StageWork {
+  /// Takes what a plan says of a request's stage.
+  init(_ plan: MigrationPlan, schema: StoreSchema, for request: MigrationRequest) {
     self.init(
-      at: MonotonicClock.now(), phase: seen.phase, inner: seen.inner, steps: steps,
-      parts: seen.parts, isHeld: desk.isHeld, isReady: desk.isReady, workers: desk.workers,
-      rate: desk.rate)
+      plan, schema: schema, workers: request.workersWithRoom,
+      isVerifiedFully: request.verifiesFully, isSwapped: !request.isIntermediate)
   }
 }

@@ -40,9 +40,9 @@ struct StageAssembly {
   ) throws -> StageRun.Outcome {
     let manifests = results.map(\.manifest)
     reporter.expect(
-      counted: type(of: engine).costs.phases(
-        of: StageWork(
-          saved.plan.counted(by: manifests), schema: input.destination, for: request)))
+      counted: StageWork(
+        saved.plan.counted(by: manifests), schema: input.destination, for: request),
+      of: type(of: engine))
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
     let summary = try type(of: engine).summary(of: manifests)

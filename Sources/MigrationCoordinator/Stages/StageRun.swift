@@ -59,21 +59,10 @@ struct StageRun {
   /// What is known of the stage; constraints that an index finds to be broken anyway are counted
   /// only where something else stands in the way.
   private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
-    // What begins by rows seldom goes on by objects, and asks for nothing then.
-    let isByObject = if case .objects = stage.work { true } else { false }
-    let rough = roughCosts(countingPairs: isByObject)
-    if isByObject, survey.sourceBytes >= MachineSpeed.leastBytes {
-      reporter.expect(
-        roughly: rough, bytes: survey.sourceBytes, speed: MachineSpeed.ratio(for: rough))
-    }
     let assessment = try StageAssessment(
       stage: stage, survey: survey, request: request, leavingConstraints: true
     ) { done, all in
-      reporter.look(at: done, of: all, bytes: survey.sourceBytes) {
-        // The connection of the survey is at work meanwhile.
-        rough.merging(
-          [.surveying: EngineList.objectCosts.seenRow * Double(all)], uniquingKeysWith: +)
-      }
+      reporter.look(at: done, of: all)
     }
     guard assessment.leavesConstraints, !assessment.isPossible(accepting: request.lossDecision)
     else { return assessment }
@@ -184,26 +173,6 @@ struct StageRun {
     let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
     try workspace.save(saved, syncs: !survey.isQuicklyMigrated)
     return saved
-  }
-
-  /// What the phases of a stage should take whose objects are surveyed one by one, as far as it is
-  /// known before there is a plan and without trying filters.
-  private func roughCosts(countingPairs: Bool) -> [Phase: Double] {
-    let costs = EngineList.objectCosts
-    let mappings = stage.mappings.flatMap(\.entityMappings)
-    let rows = mappings.compactMap(\.sourceEntityName).reduce(0) { $0 + survey.count(of: $1) }
-    // Without what pairs tell, rows have to do.
-    let work =
-      countingPairs
-      ? try? ObjectCosts.work(
-        of: mappings, in: survey.schema, objects: survey.count(of:), rows: survey.someRows(ofTable:)
-      )
-      : nil
-    let order = StageWork.Order(rows: rows, bytes: survey.sourceBytes, work: work ?? 0)
-    var rough = costs.phases(
-      of: StageWork(orders: [order], indexEntries: Double(rows), workers: 1))
-    rough[.surveying] = costs.seenRow * Double(rows)
-    return rough
   }
 
   // MARK: Workers
