@@ -32,8 +32,8 @@ import Testing
     let page = UInt32(number(start(root) + number(start(root) + 14, 2), 4))
     let lost = (0..<number(start(page) + 3, 2)).map { cell in
       let at = start(page) + number(start(page) + 8 + 2 * cell, 2)
-      let size = PageBytes.varint(bytes, at: at, limit: bytes.count)?.end ?? at
-      return Int64(PageBytes.varint(bytes, at: size, limit: bytes.count)?.value ?? 0)
+      let size = Varint(bytes, at: at, limit: bytes.count)?.end ?? at
+      return Int64(Varint(bytes, at: size, limit: bytes.count)?.value ?? 0)
     }
     bytes.replaceSubrange(
       start(page)..<start(page) + 4096, with: [UInt8](repeating: 0, count: 4096))

@@ -112,8 +112,8 @@ struct SalvageStore {
 
   /// The key of a leaf's cell that begins there.
   private func key(at cell: Int) -> Int64 {
-    guard let size = PageBytes.varint(bytes, at: cell, limit: bytes.count),
-      let key = PageBytes.varint(bytes, at: size.end, limit: bytes.count)
+    guard let size = Varint(bytes, at: cell, limit: bytes.count),
+      let key = Varint(bytes, at: size.end, limit: bytes.count)
     else { return 0 }
     return Int64(key.value)
   }

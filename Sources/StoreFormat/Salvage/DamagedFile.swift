@@ -78,27 +78,3 @@ final class DamagedFile {
     return map == UInt32(0x4000_0000 / pageSize) + 1 ? map + 1 : map
   }
 }
-
-/// Numbers of a page that may stand anywhere; nil where they do not fit.
-enum PageBytes {
-  static func number(_ bytes: [UInt8], at offset: Int, count: Int) -> Int? {
-    guard offset >= 0, offset + count <= bytes.count else { return nil }
-    var value = 0
-    for index in offset..<offset + count { value = value << 8 | Int(bytes[index]) }
-    return value
-  }
-
-  /// A variable-length integer that ends before `limit`.
-  static func varint(_ bytes: [UInt8], at offset: Int, limit: Int) -> (value: UInt64, end: Int)? {
-    guard offset >= 0 else { return nil }
-    var value: UInt64 = 0
-    for index in 0..<9 {
-      let at = offset + index
-      guard at < min(limit, bytes.count) else { return nil }
-      if index == 8 { return (value << 8 | UInt64(bytes[at]), at + 1) }
-      value = value << 7 | UInt64(bytes[at] & 0x7f)
-      if bytes[at] & 0x80 == 0 { return (value, at + 1) }
-    }
-    return nil
-  }
-}

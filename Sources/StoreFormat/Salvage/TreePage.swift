@@ -76,18 +76,18 @@ struct TreePage {
       at += 4
     }
     if isLeaf || kind == .index {
-      guard let size = PageBytes.varint(bytes, at: at, limit: usable), size.value < 1 << 31 else {
+      guard let size = Varint(bytes, at: at, limit: usable), size.value < 1 << 31 else {
         return nil
       }
       found.payload = Int(size.value)
       at = size.end
     }
     if kind == .table {
-      guard let key = PageBytes.varint(bytes, at: at, limit: usable) else { return nil }
+      guard let key = Varint(bytes, at: at, limit: usable) else { return nil }
       found.key = Int64(bitPattern: key.value)
       at = key.end
     }
-    let local = localSize(payload: found.payload)
+    let local = PageSizes.local(payload: found.payload, usable: usable, isIndex: kind == .index)
     guard at + local <= usable else { return nil }
     found.local = at..<at + local
     at += local
@@ -101,21 +101,12 @@ struct TreePage {
     return found
   }
 
-  /// The bytes of a record that stay on the page of its cell.
-  private func localSize(payload: Int) -> Int {
-    let limit = kind == .table ? usable - 35 : (usable - 12) * 64 / 255 - 23
-    if payload <= limit { return payload }
-    let least = (usable - 12) * 32 / 255 - 23
-    let size = least + (payload - least) % (usable - 4)
-    return size <= limit ? size : least
-  }
-
   /// Whether the header of a record, where it is on the page as a whole, fits the record's size.
   private func hasSoundRecord(_ cell: Cell) -> Bool {
     if kind == .table && !isLeaf { return true }
     let end = cell.local.upperBound
     guard
-      let header = PageBytes.varint(bytes, at: cell.local.lowerBound, limit: end),
+      let header = Varint(bytes, at: cell.local.lowerBound, limit: end),
       header.value <= UInt64(cell.payload)
     else { return false }
     guard Int(header.value) <= cell.local.count else { return true }
@@ -189,7 +180,7 @@ enum SalvagedRecord {
     _ bytes: [UInt8], from start: Int, payload: Int, mostColumns: Int
   ) -> (types: [UInt64], body: Int)? {
     guard
-      let header = PageBytes.varint(bytes, at: start, limit: bytes.count),
+      let header = Varint(bytes, at: start, limit: bytes.count),
       header.value <= UInt64(payload), header.end - start <= Int(header.value)
     else { return nil }
     let end = start + Int(header.value)
@@ -197,12 +188,12 @@ enum SalvagedRecord {
     var types: [UInt64] = []
     var (at, body) = (header.end, Int(header.value))
     while at < end {
-      guard let type = PageBytes.varint(bytes, at: at, limit: end),
+      guard let type = Varint(bytes, at: at, limit: end),
         type.value < 1 << 32, type.value | 1 != 11, types.count < mostColumns
       else { return nil }
       types.append(type.value)
       at = type.end
-      body += size(type: type.value)
+      body += RecordFields.size(type: UInt32(type.value))
       guard body <= payload else { return nil }
     }
     return body == payload ? (types, end - start) : nil
@@ -216,7 +207,7 @@ enum SalvagedRecord {
     else { return nil }
     var at = body
     return types.map { type in
-      let size = size(type: type)
+      let size = RecordFields.size(type: UInt32(type))
       defer { at += size }
       return value(type: type, bytes: record[at..<at + size])
     }
@@ -233,10 +224,5 @@ enum SalvagedRecord {
       return .integer(bytes.dropFirst().reduce(first) { $0 << 8 | Int64($1) })
     default: return type & 1 == 1 ? .text(Array(bytes)) : .blob(Array(bytes))
     }
-  }
-
-  private static func size(type: UInt64) -> Int {
-    if type >= 12 { return Int((type - 12) / 2) }
-    return [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0][Int(type)]
   }
 }

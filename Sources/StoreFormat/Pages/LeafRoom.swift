@@ -48,11 +48,9 @@ package struct LeafRoom: Sendable {
   private static func parts(
     ofRecord bytes: Int64, pageSize: Int64
   ) -> (local: Int64, pages: Int64) {
-    let (most, least) = (pageSize - 35, (pageSize - 12) * 32 / 255 - 23)
-    if bytes <= most { return (bytes, 0) }
+    let local = Int64(
+      PageSizes.local(payload: Int(bytes), usable: Int(pageSize), isIndex: false))
     let capacity = pageSize - 4
-    let rest = least + (bytes - least) % capacity
-    let local = rest <= most ? rest : least
     return (local, (bytes - local + capacity - 1) / capacity)
   }
 }

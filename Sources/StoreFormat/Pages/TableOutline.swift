@@ -116,7 +116,7 @@ package struct TableOutline: Sendable {
     }
     guard count == pageSize else { return nil }
     let start = number == 1 ? HeaderField.size : 0
-    let cells = Self.integer(bytes: bytes, offset: start + PageField.cellCount, count: 2)
+    let cells = Self.number(bytes, start + PageField.cellCount, count: 2)
     switch bytes[start] {
     case PageType.interiorTable: return interior(bytes, start: start, cells: cells)
     case PageType.leafTable: return leaf(bytes: bytes, start: start, cells: cells)
@@ -128,18 +128,17 @@ package struct TableOutline: Sendable {
     guard start + PageField.interiorPointer(cells) <= bytes.count else { return nil }
     var children: [(page: UInt32, lastKey: Int64?)] = []
     for cell in 0..<cells {
-      let offset = Self.integer(
-        bytes: bytes, offset: start + PageField.interiorPointer(cell), count: 2)
-      guard offset + 5 <= bytes.count, let key = Self.varint(bytes: bytes, offset: offset + 4)
+      let offset = Self.number(bytes, start + PageField.interiorPointer(cell), count: 2)
+      guard offset + 5 <= bytes.count, let key = Varint(bytes, at: offset + 4, limit: bytes.count)
       else {
         return nil
       }
       children.append(
-        (UInt32(Self.integer(bytes: bytes, offset: offset, count: 4)), Int64(bitPattern: key.value))
+        (UInt32(Self.number(bytes, offset, count: 4)), Int64(bitPattern: key.value))
       )
     }
     children.append(
-      (UInt32(Self.integer(bytes: bytes, offset: start + PageField.rightmostChild, count: 4)), nil))
+      (UInt32(Self.number(bytes, start + PageField.rightmostChild, count: 4)), nil))
     return .interior(children: children)
   }
 
@@ -147,8 +146,8 @@ package struct TableOutline: Sendable {
     guard start + PageField.leafPointer(cells) <= bytes.count else { return nil }
     var total: Int64 = 0
     for cell in 0..<cells {
-      let offset = Self.integer(bytes: bytes, offset: start + PageField.leafPointer(cell), count: 2)
-      guard let payload = Self.varint(bytes: bytes, offset: offset),
+      let offset = Self.number(bytes, start + PageField.leafPointer(cell), count: 2)
+      guard let payload = Varint(bytes, at: offset, limit: bytes.count),
         payload.value <= UInt64(fileBytes)
       else {
         return nil
@@ -158,20 +157,7 @@ package struct TableOutline: Sendable {
     return .leaf(rows: Int64(cells), bytes: max(total, Int64(pageSize)))
   }
 
-  private static func integer(bytes: [UInt8], offset: Int, count: Int) -> Int {
-    guard offset >= 0, offset + count <= bytes.count else { return 0 }
-    return bytes[offset..<offset + count].reduce(0) { $0 << 8 | Int($1) }
-  }
-
-  private static func varint(bytes: [UInt8], offset: Int) -> (value: UInt64, length: Int)? {
-    var value: UInt64 = 0
-    for index in 0..<9 {
-      guard offset + index < bytes.count else { return nil }
-      let byte = bytes[offset + index]
-      if index == 8 { return (value << 8 | UInt64(byte), 9) }
-      value = value << 7 | UInt64(byte & 0x7f)
-      if byte & 0x80 == 0 { return (value, index + 1) }
-    }
-    return nil
+  private static func number(_ bytes: [UInt8], _ offset: Int, count: Int) -> Int {
+    PageBytes.number(bytes, at: offset, count: count) ?? 0
   }
 }
