@@ -52,6 +52,11 @@ import Testing
     let bytes = try [UInt8](Data(contentsOf: URL(filePath: path.string)))
     let (meta, few, table) = try places(bytes)
     let node = few + Int(bytes[few + 16]) + Int(bytes[few + 17]) << 8
+    // The numbers of the first entry of free pages, the highest one first.
+    func number(_ at: Int) -> Int { Int(bytes[at]) + Int(bytes[at + 1]) << 8 }
+    var free = number(meta + 80) * 4096
+    while bytes[free + 10] == 1 { free = number(free + number(free + 16)) * 4096 }
+    let freeNumbers = free + number(free + 16) + 24
     let none = [UInt8](repeating: 0xff, count: 8)
     let damages: [(String, at: Int, [UInt8])] = [
       ("pages of no size", meta + 40, [0, 0, 0, 0]),
@@ -61,6 +66,7 @@ import Testing
       ("a transaction that never was", meta + 144, [1, 0, 0, 0, 0, 0, 0, 0xff]),
       ("a root beyond the file", meta + 128, [0xff, 0xff]),
       ("free pages that are in use", meta + 80, Array(bytes[(meta + 128)..<(meta + 136)])),
+      ("a free page beyond the file", freeNumbers, [0xff, 0xff]),
       ("a value that is a table", node + 4, [2]),
       ("a value with values", node + 4, [4]),
       ("a value on other pages", node + 4, [1]),

@@ -1,11 +1,12 @@
 import Expressions
 import Foundation
 import Mapping
-import MappingFiles
 import ModelFiles
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import MappingFiles
 
 @Suite(.needsCorpus, .scratchFolder) struct MappingDocumentTests {
   private static let example = "wal-example/Migration2to3.xcmappingmodel"
@@ -35,6 +36,20 @@ import Testing
     let text = try MappingText.text(mapping: file.mapping)
     #expect(text.contains(#""filter": "postID < 10000 AND content != \"a😀\"""#))
     #expect(try MappingTextReader.mapping(decoding: Array(text.utf8)) == file.mapping)
+  }
+
+  @Test func `a document of another kind is no mapping model`() throws {
+    let text = String(
+      decoding: try Corpus.bytes("\(Self.example)/xcmapping.xml"), as: UTF8.self)
+    let other = text.replacingOccurrences(of: "<database", with: "<databank")
+      .replacingOccurrences(of: "</database", with: "</databank")
+    let error = #expect(throws: MappingFileError.self) {
+      try CoreDataDocument(decoding: Array(other.utf8))
+    }
+    guard case .notAMappingModel? = error?.problem else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
   }
 
   @Test func `a mapping's own name counts, in expressions too`() throws {

@@ -275,6 +275,20 @@ import Testing
     #expect(found.contains { $0.side == (engine == .objects ? .mapping : .destination) })
     #expect(try Files.fileStatusIfPresent(request.destination) == nil)
   }
+
+  @Test func `a table that is not what its shards were is no result`() async throws {
+    let given = try GivenMigration(rows: 30)
+    var request = given.request()
+    request.engine = .sql
+    let launcher = TamperingLauncher { manifest in manifest.pieces[0].digest ^= 1 }
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(request, launcher)
+    }
+    guard case .verificationFailed? = error else {
+      Issue.record("nobody noticed: \(String(describing: error))")
+      return
+    }
+  }
 }
 
 /// Changes the manifests of workers before anybody reads them.
