@@ -219,6 +219,42 @@ import Testing
     #expect(launcher.starts == ["1.1", "1.2", "1.3"])
   }
 
+  @Test func `what appears at the output meanwhile stays`() async throws {
+    let given = try GivenMigration()
+    let output = given.folder.appending("New.sqlite")
+    let launcher = FaultyLauncher { _, _ in
+      try Files.writeFileAtomically([1, 2, 3], to: output)
+      return nil
+    }
+    let error = try await refusal(given, given.request(output: output), launcher)
+    guard case .outputExists(output)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try given.bytes(output) == [1, 2, 3])
+  }
+
+  @Test(arguments: ["-wal", "-journal", "-shm"], [false, true])
+  func `a log beside the output, which SQLite would replay, is told and stays`(
+    suffix: String, comesLate: Bool
+  ) async throws {
+    let given = try GivenMigration()
+    let output = given.folder.appending("New.sqlite")
+    let log = FilePath("\(output)\(suffix)")
+    if !comesLate { try Files.writeFileAtomically([1, 2, 3], to: log) }
+    let launcher = FaultyLauncher { _, _ in
+      if comesLate { try Files.writeFileAtomically([1, 2, 3], to: log) }
+      return nil
+    }
+    let error = try await refusal(given, given.request(output: output), launcher)
+    guard case .outputExists(log)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(try given.bytes(log) == [1, 2, 3])
+    #expect(try Files.fileStatusIfPresent(output) == nil)
+  }
+
   @Test func `a worker that says that its order is at fault is not tried again`() async throws {
     let given = try GivenMigration()
     let failure = WorkerFailure(
