@@ -270,7 +270,8 @@ let package = Package(
     .tests(
       of: "Godwit",
       [
-        "ForgetfulTool", "GodwitExecutable", "MappingFiles", "ModelFiles", "PolicyTool",
+        "ForgetfulTool", "GodwitExecutable", "MappingFiles", "MigrationCoordinator",
+        "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "PolicyTool", "Survey",
         .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
       ]),
     .tests(

@@ -12,7 +12,7 @@ package import SystemPackage
 /// What a migration did; also written as JSON, whose keys are the properties.
 package struct MigrationReport: Codable, Sendable {
   /// How the migration ended.
-  package enum Outcome: String, Codable, Sendable {
+  package enum Outcome: String, Codable, Sendable, CaseIterable {
     /// A new store was made, or the store has the target's model and nothing was to be done.
     case migrated, alreadyCurrent
     /// An earlier run had renamed the result to the output and was killed then; this one cleaned

@@ -1,7 +1,7 @@
 /// A rule of the model that an object of the result breaks.
 package struct Violation: Hashable, Sendable, Codable {
   /// What validation asks for.
-  package enum Rule: String, Hashable, Sendable, Codable {
+  package enum Rule: String, Hashable, Sendable, Codable, CaseIterable {
     /// A value or an object where it is mandatory; the number of objects, a number, a date and the
     /// length of a text within their limits.
     case mandatory, tooFew, tooMany, tooSmall, tooLarge, tooEarly, tooLate, tooShort, tooLong

@@ -188,14 +188,14 @@ extension MigratedStore {
       (store, bytes) = (core.store.string, core.bytes)
       kept = core.kept.map { kept in
         KeptStore(
-          path: kept.path.string, kind: KeptStore.Kind(rawValue: kept.kind.rawValue) ?? .before,
-          state: KeptStore.State(rawValue: kept.state.rawValue) ?? .unknown, bytes: kept.bytes,
+          path: kept.path.string, kind: KeptStore.Kind(mirroring: kept.kind),
+          state: KeptStore.State(mirroring: kept.state), bytes: kept.bytes,
           date: kept.time.map { Date(timeIntervalSince1970: $0) },
           isUndo: KeptStoreKind.isUndo(kept.path))
       }.sorted { $0.path < $1.path }
       work = core.work.map { work in
         Work(
-          path: work.path.string, state: Work.State(rawValue: work.state.rawValue) ?? .foreign,
+          path: work.path.string, state: Work.State(mirroring: work.state),
           bytes: work.bytes)
       }
       leftovers = core.leftovers.map(\.string)

@@ -100,7 +100,7 @@ extension StoreMigration {
     }
 
     init(_ core: MigrationCoordinator.Loss) {
-      kind = Kind(rawValue: core.kind.rawValue) ?? .row
+      kind = Kind(mirroring: core.kind)
       cause = Cause(core.cause)
       (entity, property, count, keys) = (core.entity, core.property, core.count, core.keys)
       reason = core.reason
@@ -108,8 +108,8 @@ extension StoreMigration {
 
     private var core: MigrationCoordinator.Loss {
       var core = MigrationCoordinator.Loss(
-        kind: .init(rawValue: kind.rawValue) ?? .row,
-        cause: .init(rawValue: cause.rawValue) ?? .removed, entity: entity, property: property,
+        kind: .init(mirroring: kind),
+        cause: .init(mirroring: cause), entity: entity, property: property,
         count: count, keys: keys)
       core.reason = reason
       return core

@@ -14,16 +14,16 @@ extension StoreMigration {
     request.output = output
     request.models = models
     request.policies = policies.factories
-    request.validation = ValidationMode(rawValue: validation.rawValue) ?? .strict
+    request.validation = ValidationMode(mirroring: validation)
     request.rangeRows = rowsPerRange
     request.work = workFolder
     request.journalMode = journalMode?.core
     request.verifiesFully = verification == .full
-    request.sourceCheck = Survey.SourceCheck(rawValue: sourceCheck.rawValue) ?? .quick
+    request.sourceCheck = Survey.SourceCheck(mirroring: sourceCheck)
     request.salvages = salvagesDamaged
-    request.extraTables = .init(rawValue: extraTables.rawValue) ?? .refuse
-    request.cloudKit = .init(rawValue: cloudKit.rawValue) ?? .refuse
-    request.history = .init(rawValue: history.rawValue) ?? .keep
+    request.extraTables = .init(mirroring: extraTables)
+    request.cloudKit = .init(mirroring: cloudKit)
+    request.history = .init(mirroring: history)
     request.failsOnLoss = failsOnLoss
     request.lossConsent = allowedLoss.consent
     request.defectChoices = choices

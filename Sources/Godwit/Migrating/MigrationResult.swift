@@ -25,7 +25,7 @@ extension StoreMigration {
     init(_ core: MigrationReport) { self.core = core }
 
     /// How it ended.
-    public var outcome: Outcome { Outcome(rawValue: core.outcome.rawValue) ?? .migrated }
+    public var outcome: Outcome { Outcome(mirroring: core.outcome) }
     /// False if the store had the target's model.
     public var wasNeeded: Bool { ![.alreadyCurrent, .copied].contains(outcome) }
     /// The store that was migrated.
@@ -187,7 +187,7 @@ extension StoreMigration {
 
     init(_ core: ObjectModel.Violation) {
       (entity, key, property) = (core.entity, core.key, core.property)
-      rule = Rule(rawValue: core.rule.rawValue) ?? .custom
+      rule = Rule(mirroring: core.rule)
       (coreDataCode, description) = (core.code, core.sentence)
     }
   }

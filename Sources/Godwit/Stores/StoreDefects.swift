@@ -154,8 +154,8 @@ extension StoreMigration {
     }
 
     init(_ core: MigrationCoordinator.Defect) {
-      kind = Kind(rawValue: core.kind.rawValue) ?? .value
-      fate = Fate(rawValue: core.fate.rawValue) ?? .kept
+      kind = Kind(mirroring: core.kind)
+      fate = Fate(mirroring: core.fate)
       (entity, property, count, keys) = (core.entity, core.property, core.count, core.keys)
       stage = core.stage
       someObjectsGo = core.someObjectsGo
@@ -203,11 +203,11 @@ extension StoreMigration {
   /// The choices for the coordinator.
   var choices: DefectChoices {
     var choices = DefectChoices()
-    choices.duplicates = .init(rawValue: duplicates.rawValue) ?? .fail
-    choices.dangling = .init(rawValue: danglingReferences.rawValue) ?? .keep
-    choices.values = .init(rawValue: unfitValues.rawValue) ?? .fail
-    choices.many = .init(rawValue: severalObjects.rawValue) ?? .fail
-    choices.missing = .init(rawValue: missingReferences.rawValue) ?? .fail
+    choices.duplicates = .init(mirroring: duplicates)
+    choices.dangling = .init(mirroring: danglingReferences)
+    choices.values = .init(mirroring: unfitValues)
+    choices.many = .init(mirroring: severalObjects)
+    choices.missing = .init(mirroring: missingReferences)
     return choices
   }
 }

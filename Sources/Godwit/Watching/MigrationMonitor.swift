@@ -69,7 +69,7 @@ public struct MigrationMonitor: Sendable {
     let core: StatusReport
 
     /// The state.
-    public var state: State { State(rawValue: core.decision.state.rawValue) ?? .failed }
+    public var state: State { State(mirroring: core.decision.state) }
     /// Why it is paused, ready or dead; of a running one, why it will pause at the next safe point.
     public var reason: Reason? {
       switch core.decision.reason {

@@ -6,7 +6,7 @@ import Schema
 /// Data of a store that the result will not have.
 package struct Loss: Hashable, Codable, Sendable {
   /// What `Loss.count` counts.
-  package enum Kind: String, Hashable, Codable, Sendable {
+  package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
     /// Objects.
     case entity
     /// Values that are not nil.
