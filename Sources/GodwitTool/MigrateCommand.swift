@@ -100,7 +100,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "Leave no record of the outcome beside the store and the output, where `status` finds it."))
+      "Leave no record of the outcome next to the new store, where `status` finds it."))
   var noRecord = false
 
   @Option(

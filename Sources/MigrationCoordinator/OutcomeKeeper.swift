@@ -38,8 +38,9 @@ package struct OutcomeWords: Sendable {
 // (1) Nothing that happens to a record reaches the migration.
 // (2) A run replaces the record of another one only once the work folder of that one belongs to it,
 // or if it is not running.
+// (3) Next to a store that is only read there is none, nor after a run that was refused.
 
-/// Records the outcome of a run beside the store that it reads and the one that it makes.
+/// Records the outcome of a run next to the store that it makes.
 final class OutcomeKeeper: Sendable {
   let run = Identifier.random()
   let words: OutcomeWords
@@ -49,13 +50,10 @@ final class OutcomeKeeper: Sendable {
 
   private struct Kept {
     var record: OutcomeRecord
-    /// The files of the record, and what they contained before.
-    var files: [(file: OutcomeFile, before: OutcomeRecord?)]
-    /// The file beside an output, where the record stands in it.
-    var output: OutcomeFile?
+    let file: OutcomeFile
+    /// What the file contained before.
+    let before: OutcomeRecord?
   }
-
-  private var isBegun: Bool { state.withLock { $0 != nil } }
 
   init(request: MigrationRequest, words: OutcomeWords, logger: Logger) {
     self.request = request
@@ -70,17 +68,14 @@ final class OutcomeKeeper: Sendable {
     let destination = request.output.map(resolved) ?? source
     let record = OutcomeRecord(
       run: run, source: source, destination: destination, work: resolved(paths.work))
-    let output = source == destination ? nil : OutcomeFile(beside: destination)
-    let files = [OutcomeFile(beside: source), output].compactMap(\.self)
-      .map { (file: $0, before: try? $0.read()) }
-      .filter { !isOfOther($0.before, work: record.work) }
-    let kept = Kept(
-      record: record, files: files, output: files.map(\.file).first { $0 == output })
-    state.withLock { $0 = kept }
-    for file in files { write(record, to: file.file) }
+    let file = OutcomeFile(beside: destination)
+    let before = try? file.read()
+    guard !isOfOther(before, work: record.work) else { return }
+    state.withLock { $0 = Kept(record: record, file: file, before: before) }
+    write(record, to: file)
   }
 
-  /// Whether a record is that of another run at work, which reads the same store.
+  /// Whether a record is that of another run at work, which makes the same store.
   private func isOfOther(_ record: OutcomeRecord?, work: String) -> Bool {
     guard let record, record.run != run, record.work != work else { return false }
     return record.isOfLivingProcess
@@ -95,7 +90,7 @@ final class OutcomeKeeper: Sendable {
       kept?.record.made = made
       return kept
     }
-    if let kept, let file = kept.output ?? kept.files.first?.file { write(kept.record, to: file) }
+    if let kept { write(kept.record, to: kept.file) }
   }
 
   /// Records by which way the result is made.
@@ -116,6 +111,9 @@ final class OutcomeKeeper: Sendable {
   /// Records that the run made its result, or had none to make.
   func end(_ report: MigrationReport) {
     guard request.keepsRecord else { return }
+    defer { removeAbandoned() }
+    // A store that is as it was needs no record, but where one says that the store is not done.
+    if report.outcome == .alreadyCurrent, replaced == nil { return takeBack() }
     let said: [String] =
       switch report.outcome {
       case .copied: ["The store had the model already and was copied."]
@@ -129,83 +127,62 @@ final class OutcomeKeeper: Sendable {
       record.rows = rows
       record.oldStore = report.oldStore
     }
-    if report.outcome == .alreadyCurrent { forgetMissingOutput() }
-    removeAbandoned()
   }
 
-  /// Records that the run failed or was interrupted.
+  /// Records that the run failed or was interrupted; one that was refused leaves no record.
   func end(_ error: any Error) {
     guard request.keepsRecord else { return }
     if case MigrationError.alreadyRunning? = error as? MigrationError { return }
     let failure = words.failure(error)
-    // Whoever made the output in the meantime tells of it.
+    if MigrationState.rejectedStatuses.contains(failure.exitStatus) { return takeBack() }
+    // The run that made the output in the meantime records it.
     var isLate = false
-    if case MigrationError.outputExists? = error as? MigrationError { isLate = isBegun }
+    if case MigrationError.outputExists? = error as? MigrationError { isLate = true }
     end(isNew: !isLate) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
   }
 
-  /// Writes the final record.
+  /// Writes the final record of a run that has begun.
   ///
   /// - Parameter isNew: false keeps the record of an earlier run that did more.
   private func end(isNew: Bool, change: (inout OutcomeRecord) -> Void) {
-    guard var kept = state.withLock({ $0 }) ?? unbegun() else { return }
-    let isBegun = isBegun
+    guard var kept = state.withLock({ $0 }) else { return }
     change(&kept.record)
-    for (file, before) in kept.files {
-      // Another run may have begun beside this one, with another output. Of one output only whoever
-      // made it tells.
-      if let now = try? file.read(), now.run != run {
-        let isOfSame = isBegun && now.work == kept.record.work
-        if isOfSame ? !isNew : now.isOfLivingProcess { continue }
-      }
-      let isOlderBetter = !isNew && before?.state == .done
-      var record = isOlderBetter ? before ?? kept.record : kept.record
-      // A run that found its result there says how that was made.
-      if !isNew, record.way == nil { record.way = before?.way }
-      write(record, to: file)
+    // Another run may have begun since. The run that made the output records it.
+    if let now = try? kept.file.read(), now.run != run {
+      let isOfSame = now.work == kept.record.work
+      if isOfSame ? !isNew : now.isOfLivingProcess { return }
     }
+    let isOlderBetter = !isNew && kept.before?.state == .done
+    var record = isOlderBetter ? kept.before ?? kept.record : kept.record
+    // A run that found its result there has the way of the run that made it.
+    if !isNew, record.way == nil { record.way = kept.before?.way }
+    write(record, to: kept.file)
   }
 
-  /// Removes the record beside an output that was not to be made and is not there.
-  private func forgetMissingOutput() {
-    guard let kept = state.withLock({ $0 }), let output = kept.output,
-      kept.files.contains(where: { $0.file == output && $0.before == nil })
-    else { return }
+  /// The record that this run replaced, nil if there was none.
+  private var replaced: OutcomeRecord? { state.withLock { $0?.before } }
+
+  /// Restores the file to what it was before the run.
+  private func takeBack() {
+    guard let kept = state.withLock({ $0 }) else { return }
     do {
-      let made = try Files.fileStatusIfPresent(FilePath(kept.record.destination))
-      guard made == nil, try output.read()?.run == run else { return }
-      try Files.removeRegularFile(output.path)
+      guard try kept.file.read()?.run == run else { return }
+      if let before = kept.before { return write(before, to: kept.file) }
+      try Files.removeRegularFile(kept.file.path)
     } catch {
       logger.notice(
-        "a record of nothing stays", metadata: ["file": "\(output.path)", "error": "\(error)"])
+        "a record of nothing stays", metadata: ["file": "\(kept.file.path)", "error": "\(error)"])
     }
-  }
-
-  /// The record of a run that failed before it had a work folder, nil if there is no store.
-  private func unbegun() -> Kept? {
-    let source = resolved(request.store)
-    guard let status = try? Files.fileStatusIfPresent(source), status.kind == .file else {
-      return nil
-    }
-    let destination = request.output.map(resolved) ?? source
-    let file = OutcomeFile(beside: source)
-    return Kept(
-      record: OutcomeRecord(
-        run: run, source: source, destination: destination,
-        work: request.paths.work),
-      files: [(file, try? file.read())])
   }
 
   /// Removes what runs left that were killed while they wrote their records.
   private func removeAbandoned() {
-    for store in Set([request.store, request.destination].map(resolved)) {
-      let file = OutcomeFile(beside: store)
-      do {
-        try file.removeAbandoned()
-      } catch {
-        logger.notice(
-          "an unfinished record stays", metadata: ["file": "\(file.path)", "error": "\(error)"])
-      }
+    let file = OutcomeFile(beside: resolved(request.destination))
+    do {
+      try file.removeAbandoned()
+    } catch {
+      logger.notice(
+        "an unfinished record stays", metadata: ["file": "\(file.path)", "error": "\(error)"])
     }
   }
 

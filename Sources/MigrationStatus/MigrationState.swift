@@ -27,6 +27,9 @@ package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
   package static let interruptedStatus: Int32 = 75
   /// The exit status of a migration that was refused: `EX_CONFIG`.
   package static let refusedStatus: Int32 = 78
+  /// The exit statuses of calls that were rejected as they were given, and migrated nothing:
+  /// `EX_USAGE`, `EX_NOINPUT` and `EX_CONFIG`.
+  package static let rejectedStatuses: Set<Int32> = [64, 66, refusedStatus]
 
   /// Whether the state may still change by itself, so that `--watch` goes on.
   package var isOpen: Bool { self == .running || self == .paused || self == .ready }

@@ -8,19 +8,22 @@ package import SystemPackage
 package struct StatusPlaces: Sendable {
   private static let workSuffix = ".godwit"
   private static let statusName: FilePath.Component = "status.mdb"
-  /// The most entries of a folder that are searched for work folders.
+  /// The most entries of a folder that are searched for work folders or records.
   private static let mostEntries = 10_000
 
   /// Work folders, the likeliest first.
   private let folders: [FilePath]
   /// Records, the likeliest first.
   private let records: [OutcomeFile]
+  /// The path without links.
+  private let resolved: FilePath
 
   /// Takes a path as a user gives it: a store, an output, a work folder, or a folder of work
   /// folders.
   package init(_ path: FilePath) {
     let resolved =
       (try? Files.resolved(path)) ?? (try? Files.resolvedFolder(of: path)) ?? path
+    self.resolved = resolved
     var folders: [FilePath] = []
     var stores = [resolved]
     if resolved.lastComponent == Self.statusName {
@@ -59,6 +62,10 @@ package struct StatusPlaces: Sendable {
     var search = Search(open: open)
     for folder in folders { search.look(in: folder.appending(Self.statusName), for: nil) }
     for file in records { search.look(at: file) }
+    // Next to a store that is only read there is no record: its outputs may lie in its folder.
+    if search.isEmpty {
+      for file in Self.records(besides: resolved) { search.look(at: file, of: resolved) }
+    }
     for record in search.records {
       if let folder = record.workFolder {
         search.look(in: folder.appending(Self.statusName), for: record.run)
@@ -72,6 +79,9 @@ package struct StatusPlaces: Sendable {
     var readers: [(reader: StatusReader, run: RunRecord)] = []
     var records: [OutcomeRecord] = []
     var failure: (any Error)?
+
+    /// Whether nothing was found, readable or not.
+    var isEmpty: Bool { readers.isEmpty && records.isEmpty && failure == nil }
 
     mutating func look(in path: FilePath, for wanted: Identifier?) {
       guard kind(of: path) == .file, !readers.contains(where: { $0.reader.path == path })
@@ -95,6 +105,12 @@ package struct StatusPlaces: Sendable {
       }
     }
 
+    /// Reads a record that may be that of another store.
+    mutating func look(at file: OutcomeFile, of source: FilePath) {
+      guard let record = try? file.read(), record.source == source.string else { return }
+      records.append(record)
+    }
+
     func found() throws -> Found {
       let latest = readers.max { $0.run.startedAt < $1.run.startedAt }
       let record =
@@ -114,6 +130,17 @@ package struct StatusPlaces: Sendable {
 
   private static func kind(of path: FilePath) -> FileStatus.Kind? {
     (try? Files.fileStatusIfPresent(path, followLinks: false))?.kind
+  }
+
+  /// The records in the folder of a store.
+  private static func records(besides store: FilePath) -> [OutcomeFile] {
+    guard kind(of: store) == .file else { return [] }
+    let folder = Files.parent(of: store)
+    guard let names = try? Files.listDirectory(folder), names.count <= mostEntries else {
+      return []
+    }
+    return names.filter { $0.string.hasSuffix(OutcomeFile.suffix) }
+      .map { OutcomeFile(folder.appending($0)) }
   }
 
   /// The folders in a folder that `--work` may have made, by their names.

@@ -120,8 +120,6 @@ import Testing
     #expect(report.isAlike, "\(report.lines)")
     #expect(report.notes.contains { $0.contains("--on-duplicate \(choice.rawValue)") })
     try FileManager.default.removeItem(at: record(given))
-    try FileManager.default.removeItem(
-      at: given.folder.appending(path: "Store.sqlite.godwit-status.json"))
     let asked = try await failure(given)
     #expect(asked.exitStatus == .usage)
     #expect(asked.sentences.joined().contains("--on-duplicate"))

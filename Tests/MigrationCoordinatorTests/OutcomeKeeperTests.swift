@@ -29,21 +29,27 @@ import Testing
 
   private func name(_ path: FilePath) -> FilePath.Component { path.lastComponent ?? "none" }
 
-  @Test func `a migration leaves its outcome beside the store and beside its output`() async throws
-  {
+  @Test func `a migration leaves its outcome next to its output alone`() async throws {
     let given = try GivenMigration()
     let output = given.folder.appending("New.sqlite")
     let report = try await run(request(given, output: output))
-    let record = try #require(try record(given.store))
+    #expect(try record(given.store) == nil)
+    let record = try #require(try record(output))
     #expect(record.state == .done && record.exitStatus == 0 && record.rows == report.rows)
     #expect(record.ended ?? 0 >= record.started)
     #expect(record.losses.count == report.losses.count && !record.losses.isEmpty)
     #expect(FilePath(record.destination).lastComponent == "New.sqlite")
-    #expect(try self.record(output) == record)
+    #expect(record.source == (try Files.resolved(given.store)).string)
+    // The source leads to the record that names it.
+    #expect(try StatusWatch(given.store).look()?.record == record)
+    var foreign = record
+    foreign.source += "x"
+    try OutcomeFile(beside: Files.resolved(output)).write(foreign, mode: .ownerReadWrite)
+    #expect(try StatusWatch(given.store).look() == nil)
   }
 
   @Test(arguments: [true, false])
-  func `the record of a run at work stays beside the store`(_ isAtWork: Bool) async throws {
+  func `the record of a run at work stays next to the store`(_ isAtWork: Bool) async throws {
     let given = try GivenMigration()
     let store = try Files.resolved(given.store)
     var other = OutcomeRecord(
@@ -54,13 +60,13 @@ import Testing
     let output = given.folder.appending("New.sqlite")
     _ = try await run(request(given, output: output))
     #expect(try record(output)?.state == .done)
+    #expect(try record(store) == other)
+    var request = request(given)
+    request.failsOnLoss = true
+    await #expect(throws: MigrationError.self) { try await run(request) }
+    #expect(try record(store) == other)
+    _ = try await run(self.request(given))
     #expect((try record(store) == other) == isAtWork)
-    if isAtWork {
-      var request = request(given)
-      request.failsOnLoss = true
-      await #expect(throws: MigrationError.self) { try await run(request) }
-      #expect(try record(store) == other)
-    }
   }
 
   @Test func `none is left unless it is asked for`() async throws {
@@ -71,15 +77,37 @@ import Testing
 
   @Test func `a failure is told in the sentences of the tool`() async throws {
     let given = try GivenMigration()
-    var request = request(given)
-    request.failsOnLoss = true
-    let error = await #expect(throws: MigrationError.self) { try await run(request) }
+    let bytes = try given.bytes(given.store)
+    let damaged = bytes.prefix(8192) + [UInt8](repeating: 255, count: bytes.count - 8192)
+    try Files.writeFileAtomically(Array(damaged), to: given.store)
+    let request = request(given)
+    let error = await #expect(throws: (any Error).self) { try await run(request) }
     let failure = MigrationFailure(try #require(error))
     let record = try #require(try record(given.store))
-    #expect(record.state == .refused && record.sentences == failure.sentences)
-    request.failsOnLoss = false
+    #expect(record.state == .failed && record.sentences == failure.sentences)
+    try Files.writeFileAtomically(bytes, to: given.store)
     _ = try await run(request)
     #expect(try self.record(given.store)?.state == .done)
+  }
+
+  @Test(arguments: [true, false])
+  func `a run that is refused leaves the record that was there, or none`(
+    _ hasOutput: Bool
+  ) async throws {
+    let given = try GivenMigration()
+    let output = hasOutput ? given.folder.appending("New.sqlite") : nil
+    var request = request(given, output: output)
+    request.failsOnLoss = true
+    await #expect(throws: MigrationError.self) { try await run(request) }
+    #expect(try !given.names.contains { $0.hasSuffix(OutcomeFile.suffix) })
+    var earlier = OutcomeRecord(
+      run: .random(), source: given.store, destination: output ?? given.store, work: "/gone")
+    earlier.end(exitStatus: 74, sentences: ["a device failed"], losses: [])
+    let store = try Files.resolved(given.folder).appending(name(output ?? given.store))
+    let file = OutcomeFile(beside: store)
+    try file.write(earlier, mode: .ownerReadWrite)
+    await #expect(throws: MigrationError.self) { try await run(request) }
+    #expect(try file.read() == earlier)
   }
 
   @Test func `a run with nothing to do leaves what the last one said`() async throws {
@@ -98,6 +126,13 @@ import Testing
     #expect(report.outcome == .alreadyCurrent)
     #expect(try record(output) == nil)
     #expect(try record(given.store)?.state == .done)
+  }
+
+  @Test func `a store that is as it was gets no record`() async throws {
+    let given = try GivenMigration()
+    _ = try await run(given.request())
+    #expect(try await run(request(given)).outcome == .alreadyCurrent)
+    #expect(try !given.names.contains { $0.hasSuffix(OutcomeFile.suffix) })
   }
 
   @Test func `a status tells what has become of the old store`() async throws {

@@ -156,8 +156,7 @@ def documents(stage):
     stage.snap("check-exit-status", "check", "Old.sqlite", *TO, "--exit-status")
     stage.snap("migrate-output", "migrate", "Old.sqlite", *TO, "--output", "New.sqlite",
                "--report", "report.json", "--workers", 1,
-               files=("report.json", "Old.sqlite.godwit-status.json",
-                      "New.sqlite.godwit-status.json"))
+               files=("report.json", "New.sqlite.godwit-status.json"))
     stage.snap("migrate-finished", "migrate", "Old.sqlite", *TO, "--output", "New.sqlite",
                "--workers", 1)
     stage.snap("migrate-pages", "migrate", "Old.sqlite", *TO, "--output", "Pages.sqlite",

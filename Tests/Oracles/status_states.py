@@ -158,14 +158,15 @@ def check_stopped(tool, folder):
 
 
 def check_refused(tool, folder):
+    """A refusal is seen by a watcher, and leaves nothing behind."""
     store = os.path.join(folder, "Store.sqlite")
     tool.run("generate", os.path.join(REFUSED, "source.xcdatamodel"), "--rows", "20", "--output",
              store)
-    done = tool.run("migrate", store, "--to", os.path.join(REFUSED, "destination.xcdatamodel"),
-                    KEEP_RECORD, expect=78)
-    sentence = done.stderr.split("\n")[0].removeprefix("godwit: ")
-    out = settled(tool, store, "refused", sentence=sentence)
-    return out + settled(tool, store + ".godwit", "refused", sentence=sentence)
+    for output in ((), ("--output", os.path.join(folder, "New.sqlite"))):
+        tool.run("migrate", store, "--to", os.path.join(REFUSED, "destination.xcdatamodel"),
+                 *output, KEEP_RECORD, expect=78)
+    out = [f"left behind: {n}" for n in os.listdir(folder) if n != "Store.sqlite"]
+    return out + unknown(tool, store)
 
 
 def check_failed(tool, folder):
@@ -205,10 +206,15 @@ def check_unknown(tool, folder):
     tool.run(*place.arguments("--no-record"))
     out = [f"--no-record leaves {n}" for n in os.listdir(folder) if n.endswith(SUFFIX)]
     for path in (place.store, place.output, os.path.join(folder, "none"), folder):
-        done = tool.call("status", path)
-        if done.returncode != 66 or "nothing is known" not in done.stderr:
-            out.append(f"{path}: exit {done.returncode}, expected 66: {done.stderr[:200]}")
+        out += unknown(tool, path)
     return out
+
+
+def unknown(tool, path):
+    done = tool.call("status", path)
+    if done.returncode == 66 and "nothing is known" in done.stderr:
+        return []
+    return [f"{path}: exit {done.returncode}, expected 66: {done.stderr[:200]}"]
 
 
 def check_watched(tool, folder):
@@ -272,17 +278,17 @@ def check_other_user(tool, folder):
         process.wait(60)
     out += judge(ask(other, place.store, prefix), "interrupted")
     # What is not for others is not told them either.
-    os.remove(place.store + SUFFIX)
+    os.remove(place.output + SUFFIX)
     os.chmod(place.store, 0o600)
     tool.run(*place.arguments())
-    mode = os.stat(place.store + SUFFIX).st_mode & 0o777
+    mode = os.stat(place.output + SUFFIX).st_mode & 0o777
     return out + ([] if mode == 0o600 else [f"the record of a private store has mode {mode:o}"])
 
 
 def check_foreign(tool, folder):
     """What is no record of ours is neither changed nor followed."""
     place, out = Place(tool, folder, rows=50), []
-    record, other = place.store + SUFFIX, os.path.join(folder, "other")
+    record, other = place.output + SUFFIX, os.path.join(folder, "other")
     for make in (lambda: write(record, "my notes\n"), lambda: write(record, ""),
                  lambda: os.symlink(other, record), lambda: os.mkdir(record)):
         write(other, "somebody's\n")

@@ -159,7 +159,7 @@ def left_over(store, way, also=()):
     if is_beside(way):
         known |= {"New.sqlite", ".New_SUPPORT"}
         if KEEP_RECORD in WAYS[way][1]:
-            known |= {f"{name}.godwit-status.json", "New.sqlite.godwit-status.json"}
+            known |= {"New.sqlite.godwit-status.json"}
     elif keeps(way):
         known |= {os.path.basename(p) for p in kept(store)} | {".Shop.sqlite_SUPPORT",
                                                               f"{name}.godwit-kept.json"}

@@ -316,7 +316,6 @@ def hostile(ground, folder):
     asked = ground.tool.run("status", output, "--prometheus").stdout
     out += told("metrics", judge_metrics(asked, os.path.realpath(ground.source), "done"))
     os.rename(output + ".godwit-status.json", os.path.join(folder, "x"))
-    os.rename(ground.source + ".godwit-status.json", os.path.join(folder, "y"))
     with open(os.path.join(folder, "x"), encoding="utf-8") as file:
         record = json.load(file)
     record["source"] = output

@@ -90,8 +90,8 @@ public struct StoreMigration: Sendable {
   /// While there is a file of this name, the finished result waits for its swap; it is created
   /// empty at the start if it is not there.
   public var swapFile: FilePath?
-  /// Whether a record of the outcome stays beside the store and the output, where
-  /// ``MigrationMonitor`` finds it.
+  /// Whether a record of the outcome stays next to the store that is made, where
+  /// ``MigrationMonitor`` finds it; a migration that is refused leaves none.
   public var keepsRecord = false
   /// Whether a store that has the target's model is copied to the output; otherwise there is no
   /// output.

@@ -13,7 +13,6 @@ extension MigrationRequest {
     if output == nil { suffixes += KeptStores.longestSuffixes }
     let record = keepsRecord ? [OutcomeFile.longestSuffix] : []
     try Self.requireShort(destination, suffixes: suffixes + record)
-    try Self.requireShort(store, suffixes: record)
   }
 
   private static func requireShort(_ path: FilePath, suffixes: [String]) throws {
