@@ -197,7 +197,8 @@ struct CheckCommand: AsyncParsableCommand {
   private func tell(
     _ entry: StoreSearch.Entry, by check: StoreCheck, versions: VersionLock.Report?
   ) async throws {
-    let finding = judged(try await check.run(entry))
+    let finding = judged(
+      try await ReadingBar("checking", entry.path).during { try await check.run(entry) })
     show(finding)
     show(versions)
     try show(try await suggestion(for: [entry]))

@@ -85,7 +85,9 @@ struct InspectCommand: ParsableCommand {
     } else if let entity {
       try showObjects(of: entity)
     } else {
-      let store = try StoreInspection(of: path, models: models)
+      let store = try ReadingBar("inspecting", path).during {
+        try StoreInspection(of: path, models: models)
+      }
       try show(store, summary: store.summary)
     }
   }
@@ -114,9 +116,13 @@ struct InspectCommand: ParsableCommand {
     objects.limit = limit ?? objects.limit
     objects.models = models
     let out = Terminal.standardOutput
+    let bar = ReadingBar("reading", path)
     guard json else {
-      let outcome = try objects.read { object in
-        object.lines.allSatisfy { out.line(fitting: $0) }
+      let outcome = try bar.during {
+        try objects.read { object in
+          bar.makeRoom()
+          return object.lines.allSatisfy { out.line(fitting: $0) }
+        }
       }
       for line in outcome.lines { out.line(text: line) }
       return
@@ -130,9 +136,12 @@ struct InspectCommand: ParsableCommand {
       out.line(json: try list.opening(heading))
     }
     // Nothing is printed before the first object is read: most failures come sooner.
-    let outcome = try objects.read { object in
-      try open()
-      return out.part(json: try list.member(object))
+    let outcome = try bar.during {
+      try objects.read { object in
+        bar.makeRoom()
+        try open()
+        return out.part(json: try list.member(object))
+      }
     }
     try open()
     out.line(json: try list.closing(outcome))

@@ -63,7 +63,9 @@ struct PlanCommand: AsyncParsableCommand {
   private func plan() async throws {
     let migration = migration
     let file = try graph.map { try MigrationGraphFile($0, of: migration) }
-    let preparation = try await migration.prepare(trying: StoreMigration.triedObjects)
+    let preparation = try await ReadingBar("planning for", store).during {
+      try await migration.prepare(trying: StoreMigration.triedObjects)
+    }
     if let refusal = preparation.refusal { throw refusal }
     try file?.write(preparation)
     if json {

@@ -104,15 +104,11 @@ package struct MigrationPreview: Sendable {
     let (request, survey) = (prepared.request, prepared.survey)
     var first = request
     first.isIntermediate = prepared.stages.count > 1
-    // A migration of a large store looks at strange rows only as it comes across them: what it does
-    // beforehand is done once for the time that it takes.
-    if !StrayRows(survey: survey, scansAll: false).scans, let stage = prepared.stages.first {
-      _ = try StageAssessment(stage: stage, survey: survey, request: first)
-    }
-    let surveyed = (ContinuousClock.now - start) / .seconds(1)
     assessment = try prepared.stages.first.map {
       try StageAssessment(stage: $0, survey: survey, request: first, scansAll: true)
     }
+    // A migration counts the same in one pass, but for rows at which it looks as it copies them.
+    let surveyed = (ContinuousClock.now - start) / .seconds(1)
     newObjects =
       try prepared.stages.first.map { stage in
         try NewObjectSurvey(

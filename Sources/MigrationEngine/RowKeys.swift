@@ -176,53 +176,69 @@ package final class RowKeyReader {
 
   /// The keys of one set.
   package final class Table {
+    private typealias Bits = UnsafeMutablePointer<UInt64>
+
     fileprivate let name: String
     private unowned let reader: RowKeyReader
-    private var chunks: [Int64: UnsafeMutablePointer<UInt64>?] = [:]
+    private var chunks: [Int64: Bits] = [:]
+    /// The first chunks by their numbers: references lead to keys in no order, and each would look
+    /// its chunk up in the dictionary.
+    private let first: UnsafeMutablePointer<Bits?>
     /// The chunk that was looked up last, for a loop over rows, which checks no accesses.
-    private let last: UnsafeMutablePointer<(chunk: Int64, bits: UnsafeMutablePointer<UInt64>?)>
+    private let last: UnsafeMutablePointer<(chunk: Int64, bits: Bits)>
+    /// What a chunk without keys has.
+    private let none: Bits
+
+    private static let firstChunks = 4096
 
     fileprivate init(name: String, reader: RowKeyReader) {
       self.name = name
       self.reader = reader
+      first = .allocate(capacity: Self.firstChunks)
+      first.initialize(repeating: nil, count: Self.firstChunks)
+      none = .allocate(capacity: RowKeys.words)
+      none.initialize(repeating: 0, count: RowKeys.words)
       last = .allocate(capacity: 1)
-      last.initialize(to: (.max, nil))
+      last.initialize(to: (.max, none))
     }
 
     deinit {
       forget()
+      first.deallocate()
+      none.deallocate()
       last.deallocate()
     }
 
     fileprivate func forget() {
-      for case let pointer? in chunks.values { pointer.deallocate() }
+      for pointer in chunks.values where pointer != none { pointer.deallocate() }
       chunks = [:]
-      last.pointee = (.max, nil)
+      first.update(repeating: nil, count: Self.firstChunks)
+      last.pointee = (.max, none)
     }
 
     /// Whether a key is in the set; nil where that cannot be read.
     package func contains(_ key: Int64) -> Bool? {
       let chunk = key >> RowKeys.chunkBits
       if chunk != last.pointee.chunk, !find(chunk) { return nil }
-      guard let bits = last.pointee.bits else { return false }
-      return bits[Int(key >> 6 & 63)] >> UInt64(key & 63) & 1 == 1
+      return last.pointee.bits[Int(key >> 6 & 63)] >> UInt64(key & 63) & 1 == 1
     }
 
     private func find(_ chunk: Int64) -> Bool {
-      if let known = chunks[chunk] {
+      let isFirst = chunk >= 0 && chunk < Self.firstChunks
+      if let known = isFirst ? first[Int(chunk)] : chunks[chunk] {
         last.pointee = (chunk, known)
         return true
       }
       reader.makeRoom()
-      last.pointee = (.max, nil)
+      last.pointee = (.max, none)
       do {
-        var made: UnsafeMutablePointer<UInt64>?
+        var made = none
         if let found = try reader.keys.bits(of: chunk, in: name) {
-          let copy = UnsafeMutablePointer<UInt64>.allocate(capacity: found.count)
-          for (place, word) in found.enumerated() { copy[place] = word }
-          made = copy
+          made = .allocate(capacity: found.count)
+          for (place, word) in found.enumerated() { made[place] = word }
         }
-        chunks.updateValue(made, forKey: chunk)
+        chunks[chunk] = made
+        if isFirst { first[Int(chunk)] = made }
         last.pointee = (chunk, made)
         return true
       } catch {
@@ -273,6 +289,37 @@ package final class RowKeyReader {
       }, nil, nil,
       { reader in
         if let reader { Unmanaged<RowKeyReader>.fromOpaque(reader).release() }
+      })
+  }
+
+  /// One set, with the reader that has to outlive it.
+  private final class Lookup {
+    let table: Table
+    private let reader: RowKeyReader
+
+    init(_ name: String, in reader: RowKeyReader) {
+      self.reader = reader
+      table = reader.table(name)
+    }
+  }
+
+  /// Makes a function that tells whether one set has a key known to a connection, which keeps the
+  /// reader as long as it lives.
+  package func install(table name: String, in db: Database, as function: String) {
+    sqlite3_create_function_v2(
+      db.sqliteConnection, function, 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+      // Safe: the connection gives the reference back when it closes.
+      Unmanaged.passRetained(Lookup(name, in: self)).toOpaque(),
+      { context, _, arguments in
+        guard let context, let arguments, let lookup = sqlite3_user_data(context) else { return }
+        let found = Unmanaged<Lookup>.fromOpaque(lookup)._withUnsafeGuaranteedRef {
+          $0.table.contains(sqlite3_value_int64(arguments[0]))
+        }
+        guard let found else { return sqlite3_result_error(context, "a look-up failed", -1) }
+        sqlite3_result_int(context, found ? 1 : 0)
+      }, nil, nil,
+      { lookup in
+        if let lookup { Unmanaged<Lookup>.fromOpaque(lookup).release() }
       })
   }
 }

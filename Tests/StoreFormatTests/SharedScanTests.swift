@@ -100,6 +100,29 @@ import Testing
     #expect(numbers.isSubset(of: [0, 1, 2]))
   }
 
+  @Test func `a pass tells its table and how much of it is done`() throws {
+    let tables = try division(
+      """
+      WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+        INSERT INTO t SELECT i, randomblob(60) FROM n
+      """, least: 0)
+    let scan = tables.scan(of: "t")
+    let told = Mutex<[TableReading]>([])
+    func pass() throws {
+      try scan.run(Array(0..<scan.readers)) { _, _, _ in
+      } take: { (_: Int) in
+      }
+    }
+    try TableReading.$report.withValue({ reading in told.withLock { $0.append(reading) } }) {
+      try pass()
+    }
+    let shares = told.withLock { $0.map(\.share) }
+    #expect(told.withLock { Set($0.map(\.table)) } == ["t"])
+    #expect(shares.count == scan.ranges.count && shares.max() == 1 && shares.allSatisfy { $0 > 0 })
+    try pass()
+    #expect(told.withLock(\.count) == scan.ranges.count)
+  }
+
   @Test func `small tables, and what is none, are one range`() throws {
     let tables = try division("INSERT INTO t VALUES (1, zeroblob(100000))", least: nil)
     for name in ["t", "u"] {

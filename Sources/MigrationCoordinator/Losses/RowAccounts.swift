@@ -139,7 +139,7 @@ struct RowAccounts {
       results[table.destinationTable]?.contains(where: { $0.count?.strays != 0 }) == true,
       let own = survey.schema.tables.first(where: { $0.name == table.sourceTable })
     else { return }
-    lateLosses += try StrayReferences(survey: survey, program: program).losses(in: own)
+    lateLosses += try StrayReferences(survey: survey, program: program).losses(in: [own])
   }
 
   /// Adds values that no number is and that a conversion has changed, where workers came across odd

@@ -89,19 +89,24 @@ package struct Assessment: Sendable {
       before = after
     }
     leavesConstraints = open.contains(where: \.leavesConstraints)
+    let strayRows = strays.ask(&counter)
+    let references = before.flatMap {
+      strays.scans ? StrayReferences(survey: survey, program: $0) : nil
+    }
+    let strayReferences = references?.ask(&counter) ?? []
     try counter.run()
     var losses = untakenLosses
     var found: (refusals: [Refusal], step: RowStep)?
-    var references: [ReferenceCounts] = []
+    var counts: [ReferenceCounts] = []
     for step in open {
       let own = try step.refusals(counter: counter)
       if found == nil && !own.isEmpty { found = (own, step.step) }
       losses += try step.losses(counter: counter)
-      references.append(
+      counts.append(
         try ReferenceCounts(step.step.fates, view: step.view, reader: survey.reader))
     }
-    self.references = references
-    losses += references.flatMap(\.losses)
+    self.references = counts
+    losses += counts.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
       let own = destination.takeTriggers(of: survey.schema, tables: tables)
       if !own.isEmpty { found = (own, steps[steps.count - 1]) }
@@ -114,14 +119,12 @@ package struct Assessment: Sendable {
         Self.completed($0, from: survey.schema, to: destination, keepsHistory: keepsHistory)
       } : nil
     self.destination = destination
-    self.losses = losses + (try strays.losses())
+    self.losses = try losses + strays.losses(strayRows, counter: counter)
     if let loss = try program.flatMap({ try strays.historyLoss(of: $0) }) {
       self.losses.append(loss)
     }
     knowsStrayReferences = strays.scans
-    if strays.scans, let before {
-      self.losses += try StrayReferences(survey: survey, program: before).losses()
-    }
+    self.losses += try references?.losses(strayReferences, counter: counter) ?? []
   }
 
   /// Adds what is derived from the tables that a program makes, and history.

@@ -12,6 +12,14 @@ struct RowCounter {
     var test: String
     /// The table by its keys, where its rows may be counted in parts: each is tested by itself.
     var parts: Keys?
+
+    /// The table, whether or not SQLite may use its indexes.
+    fileprivate var rows: String {
+      from.hasSuffix(Self.withoutIndexes)
+        ? String(from.dropLast(Self.withoutIndexes.count)) : from
+    }
+
+    fileprivate static let withoutIndexes = " NOT INDEXED"
   }
 
   /// A table, and the name of the column with the numbers of its rows.
@@ -52,8 +60,8 @@ struct RowCounter {
     var order: [String] = []
     var byTable: [String: [Question]] = [:]
     for question in open {
-      if byTable[question.from] == nil { order.append(question.from) }
-      byTable[question.from, default: []].append(question)
+      if byTable[question.rows] == nil { order.append(question.rows) }
+      byTable[question.rows, default: []].append(question)
     }
     open = []
     for table in order {
@@ -89,13 +97,21 @@ private final class Counting {
   }
 
   /// The questions on one table that are answered in one pass: those whose rows are counted in
-  /// parts, if it is large, are not kept from that by others.
+  /// parts, if it is large, are not kept from that by others. Of the others SQLite may use indexes
+  /// for some.
   func passes(_ questions: [RowCounter.Question]) -> [[RowCounter.Question]] {
-    let isShared = questions.map { $0.parts.map { scan(of: $0).readers > 1 } ?? false }
-    guard Set(isShared).count > 1 else { return [questions] }
-    return [true, false].map { wanted in
-      zip(questions, isShared).filter { $0.1 == wanted }.map(\.0)
+    var shared: [RowCounter.Question] = []
+    var others: [[RowCounter.Question]] = [[], []]
+    for question in questions {
+      if let parts = question.parts, scan(of: parts).readers > 1 {
+        shared.append(question)
+      } else {
+        others[question.rows == question.from ? 0 : 1].append(question)
+      }
     }
+    // One question on each row makes a pass of its own out of what an index tells.
+    let every = shared.filter { $0.rows != $0.from }
+    return [every + shared.filter { $0.rows == $0.from }] + others
   }
 
   private func scan(of keys: RowCounter.Keys) -> SharedScan {
@@ -160,5 +176,14 @@ private final class Counting {
       let row = try Row.fetchOne(statement, arguments: StatementArguments(arguments))
       return (0..<count).map { index in row.flatMap { Int64.fromDatabaseValue($0[index]) } ?? 0 }
     }
+  }
+}
+
+extension RowCounter.Question {
+  /// A test on each row of a table of the store, whatever its indexes have.
+  init(everyRowOf table: String, column: String = "Z_PK", test: String) {
+    self.init(
+      from: "\(SQL.identifier(name: table)) AS s\(Self.withoutIndexes)", test: test,
+      parts: .init(table: table, column: column))
   }
 }

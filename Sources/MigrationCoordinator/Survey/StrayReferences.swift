@@ -13,15 +13,55 @@ struct StrayReferences {
   /// The program whose tables renumber them; nil where objects are made one by one.
   let program: MigrationProgram?
 
-  /// One loss for each relationship that has such references.
-  func losses() throws -> [Loss] { try survey.schema.tables.flatMap { try losses(in: $0) } }
+  /// The question of a relationship, whose answer tells the loss.
+  struct Asked {
+    fileprivate var table: String
+    fileprivate var entity: String
+    fileprivate var relationship: String
+    fileprivate var rows: RowCounter.Question
+  }
 
-  /// Those of one table of the source.
-  func losses(in table: EntityTable) throws -> [Loss] {
-    try table.columns.compactMap { column in
-      guard case .toOneEntity(let entity, let name) = column.role, isRead(column.name, of: table)
-      else { return nil }
-      return try loss(column: column.name, of: table, entity: entity, relationship: name)
+  /// One loss for each relationship that has such references.
+  func losses() throws -> [Loss] { try losses(in: survey.schema.tables) }
+
+  /// Those of some tables of the source.
+  func losses(in tables: [EntityTable]) throws -> [Loss] {
+    var counter = RowCounter(survey.reader)
+    let asked = ask(&counter, of: tables)
+    try counter.run()
+    return try losses(asked, counter: counter)
+  }
+
+  /// Adds the questions on some tables, by default all, to a counter, which answers them in the
+  /// pass of its others.
+  func ask(_ counter: inout RowCounter, of tables: [EntityTable]? = nil) -> [Asked] {
+    let asked = (tables ?? survey.schema.tables).flatMap { table in
+      table.columns.compactMap { column -> Asked? in
+        guard case .toOneEntity(let entity, let name) = column.role, isRead(column.name, of: table)
+        else { return nil }
+        return question(column: column.name, of: table, entity: entity, relationship: name)
+      }
+    }
+    for one in asked { counter.ask(one.rows) }
+    return asked
+  }
+
+  /// The losses, by the answers of a counter.
+  func losses(_ asked: [Asked], counter: RowCounter) throws -> [Loss] {
+    try asked.compactMap { one in
+      let count = counter.answer(one.rows)
+      guard count > 0 else { return nil }
+      let keys = try survey.reader.connection.run { db in
+        try Int64.fetchAll(
+          db,
+          sql: """
+            SELECT Z_PK FROM \(SQL.identifier(name: one.table)) NOT INDEXED
+            WHERE \(one.rows.test) ORDER BY Z_PK LIMIT \(Loss.keyLimit)
+            """)
+      }
+      return Loss(
+        kind: .relationship, cause: .unknownReference, entity: one.entity,
+        property: one.relationship, count: count, keys: keys)
     }
   }
 
@@ -38,9 +78,9 @@ struct StrayReferences {
     }
   }
 
-  private func loss(
+  private func question(
     column: String, of table: EntityTable, entity: String, relationship: String
-  ) throws -> Loss? {
+  ) -> Asked? {
     guard let owner = survey.model.entity(name: entity),
       let target = owner.relationships.first(where: { $0.name == relationship })?
         .destinationEntityName
@@ -48,18 +88,11 @@ struct StrayReferences {
     let owners = survey.numbers(ofFamily: entity)
     let known = survey.numbers(ofFamily: target)
     let number = SQL.identifier(name: column)
-    let rows = "\(SQL.identifier(name: table.name)) NOT INDEXED"
-    let test = "\(number) IS NOT NULL AND \(number) NOT IN (\(known)) AND Z_ENT IN (\(owners))"
-    let count = try survey.reader.number(sql: "SELECT count(*) FROM \(rows) WHERE \(test)")
-    guard count > 0 else { return nil }
-    let keys = try survey.reader.connection.run { db in
-      try Int64.fetchAll(
-        db,
-        sql: "SELECT Z_PK FROM \(rows) WHERE \(test) ORDER BY Z_PK LIMIT \(Loss.keyLimit)")
-    }
-    return Loss(
-      kind: .relationship, cause: .unknownReference, entity: entity, property: relationship,
-      count: count, keys: keys)
+    return Asked(
+      table: table.name, entity: entity, relationship: relationship,
+      rows: .init(
+        everyRowOf: table.name,
+        test: "\(number) IS NOT NULL AND \(number) NOT IN (\(known)) AND Z_ENT IN (\(owners))"))
   }
 }
 

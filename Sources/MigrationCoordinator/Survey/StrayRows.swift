@@ -16,19 +16,52 @@ struct StrayRows {
   /// The size of a store up to which all its tables are scanned.
   private static let smallBytes: Int64 = 8 << 20
 
-  func losses() throws -> [Loss] {
-    let asked = survey.schema.tables.compactMap { table in
-      test(of: table, isSuspect: false).map { (table: table, test: $0) }
+  /// The questions whose answers tell the losses.
+  struct Asked {
+    fileprivate var tables: [(table: EntityTable, test: String, rows: RowCounter.Question)] = []
+    /// Join tables of which every pair is looked at.
+    fileprivate var joins: [(join: JoinTable, pairs: RowCounter.Question)] = []
+  }
+
+  /// Adds the questions to a counter, which answers them in the pass of its others.
+  func ask(_ counter: inout RowCounter) -> Asked {
+    var asked = Asked()
+    for table in survey.schema.tables {
+      guard let test = test(of: table, isSuspect: false) else { continue }
+      let rows = RowCounter.Question(everyRowOf: table.name, test: test)
+      asked.tables.append((table, test, rows))
+      counter.ask(rows)
     }
-    let counts = try survey.reader.numbers(sql: asked.map { Self.count($0.table, $0.test) })
-    var result: [Loss] = []
-    for (one, count) in zip(asked, counts) where count > 0 {
-      result.append(try loss(one.table, test: one.test, count: count))
-    }
+    guard scans else { return asked }
     for join in survey.schema.joinTables {
+      let pairs = RowCounter.Question(
+        everyRowOf: join.name, column: "rowid",
+        test: [join.first.keyColumn, join.second.keyColumn]
+          .map { "\(SQL.identifier(name: $0)) IS NULL" }.joined(separator: " OR "))
+      asked.joins.append((join, pairs))
+      counter.ask(pairs)
+    }
+    return asked
+  }
+
+  /// The losses, by the answers of a counter.
+  func losses(_ asked: Asked, counter: RowCounter) throws -> [Loss] {
+    var result: [Loss] = []
+    for (table, test, rows) in asked.tables where counter.answer(rows) > 0 {
+      result.append(try loss(table, test: test, count: counter.answer(rows)))
+    }
+    let clean = Set(asked.joins.filter { counter.answer($0.pairs) == 0 }.map(\.join.name))
+    for join in survey.schema.joinTables where !clean.contains(join.name) {
       if let loss = try loss(join: join) { result.append(loss) }
     }
     return result
+  }
+
+  func losses() throws -> [Loss] {
+    var counter = RowCounter(survey.reader)
+    let asked = ask(&counter)
+    try counter.run()
+    return try losses(asked, counter: counter)
   }
 
   /// Rows of history that a program leaves behind, since no entity has their number; nil where

@@ -10,6 +10,8 @@ package struct SharedScan: Sendable {
   package let ranges: [ClosedRange<Int64>]
   /// How many readers look at ranges at once.
   package let readers: Int
+  /// The table that is read, where its passes are reported.
+  var table: String?
 
   /// Takes ranges that follow one another, and how many are looked at at once.
   package init(ranges: [ClosedRange<Int64>], readers: Int) {
@@ -45,6 +47,8 @@ package struct SharedScan: Sendable {
     look: @escaping (Reader, ClosedRange<Int64>, _ found: (Found) throws -> Void) throws -> Void,
     take: (Found) throws -> Void
   ) throws {
+    let report = table == nil ? nil : TableReading.report
+    let done = Atomic(0)
     for start in stride(from: 0, to: ranges.count, by: Self.mostAhead) {
       let order = KeyOrder<Found>(ranges: start..<min(start + Self.mostAhead, ranges.count))
       func work(_ number: Int) {
@@ -56,6 +60,8 @@ package struct SharedScan: Sendable {
             failure = error
           }
           order.end(range, failure: failure, take: take)
+          let count = done.add(1, ordering: .relaxed).newValue
+          report?(TableReading(table: table ?? "", share: Double(count) / Double(ranges.count)))
         }
       }
       if open.count == 1 {

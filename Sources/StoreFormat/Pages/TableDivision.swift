@@ -45,7 +45,9 @@ package struct TableDivision: Sendable {
       leavesOfRun: max(1, min(Self.bytesOfRange, least) / Int64(pageSize))
     ).runs
     guard runs.reduce(0, { $0 + $1.leaves }) * Int64(pageSize) >= least else { return .whole }
-    return SharedScan(runs, readers: readers)
+    var scan = SharedScan(runs, readers: readers)
+    scan.table = table
+    return scan
   }
 
   /// A connection of its own for the reader of a number; the first has that of the store.
