@@ -33,9 +33,10 @@ struct VerifyCommand: AsyncParsableCommand {
   var new: FilePath?
 
   @Option(
+    name: .customLong("receipt"),
     help: ArgumentHelp(
       "Compare each store with what this receipt in JSON says of it.", valueName: "file"))
-  var receipt: FilePath?
+  var receipts: [FilePath] = []
 
   @Option(
     name: .customLong("to"),
@@ -76,13 +77,16 @@ struct VerifyCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard limit >= 0 else { throw ValidationError("--limit takes 0 or more.") }
-    if new == nil, receipt == nil {
+    if receipts.count > 1 {
+      throw ValidationError("--receipt names one receipt: check the others each by itself.")
+    }
+    if new == nil, receipts.isEmpty {
       throw ValidationError("Name the new store as well, or the receipt of its migration.")
     }
   }
 
   func run() async throws {
-    if let receipt { return try await check(receipt) }
+    if let receipt = receipts.first { return try await check(receipt) }
     guard let new else { return }
     let bar = ProgressBar()
     defer { bar.clear() }

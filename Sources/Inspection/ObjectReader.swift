@@ -10,15 +10,19 @@ package final class ObjectReader {
   let statements: PreparedStatements
   var isUTF16: Bool { statements.isUTF16 }
   let support: FilePath
+  private let extent: ValueExtent
   private var facts: [String: EntityFacts] = [:]
   private var readers: [String: CellReader] = [:]
 
   /// Takes a connection to a store, the schema with the names that the store uses, and the folder
   /// of its external files.
-  package init(db: Database, schema: StoreSchema, support: FilePath) {
+  package init(
+    db: Database, schema: StoreSchema, support: FilePath, extent: ValueExtent = .beginning
+  ) {
     statements = PreparedStatements(db)
     self.schema = schema
     self.support = support
+    self.extent = extent
     for entity in schema.model.entities {
       facts[entity.name] = EntityFacts(entity: entity, schema: schema)
     }
@@ -75,7 +79,9 @@ package final class ObjectReader {
     let attribute = found.attribute
     var property = InspectedProperty(name: name, type: attribute.type.name)
     let reader = reader(of: facts)
-    guard let cell = try reader.cell(column: found.index, key: key) else {
+    guard
+      let cell = try reader.cell(column: found.index, key: key, head: extent.textBytes)
+    else {
       property.fault = "there is no such row"
       return property
     }
@@ -84,7 +90,7 @@ package final class ObjectReader {
       try describe(
         try reader.handle(column: found.index, key: key), of: attribute, in: &property)
     } else {
-      property.take(cell, of: attribute, isUTF16: isUTF16)
+      property.take(cell, of: attribute, isUTF16: isUTF16, extent: extent)
     }
     return property
   }
@@ -98,7 +104,8 @@ package final class ObjectReader {
       defer { value.close() }
       property.bytes = value.count
       property.file = value.file
-      let form = try BinaryForm(value, isTransformable: attribute.type == .transformable)
+      let form = try BinaryForm(
+        value, isTransformable: attribute.type == .transformable, extent: extent)
       (property.text, property.isCut) = (form.text, form.isCut)
     } catch let fault as ValueBytes.Fault {
       (property.file, property.fault) = (fault.file, fault.words)

@@ -4,12 +4,14 @@ import ObjectModel
 
 extension InspectedProperty {
   /// Takes the value of a cell as its attribute means it; what it cannot mean is a fault.
-  mutating func take(_ cell: StoredCell, of attribute: Attribute, isUTF16: Bool) {
+  mutating func take(
+    _ cell: StoredCell, of attribute: Attribute, isUTF16: Bool, extent: ValueExtent = .beginning
+  ) {
     switch cell {
     case .null:
       if !attribute.isOptional { fault = "nil, and the model wants a value" }
     case .text(let head, let count):
-      take(head, count: count, isUTF16: isUTF16)
+      take(head, count: count, isUTF16: isUTF16, extent: extent)
       switch attribute.type {
       case .string, .uri: break
       // A decimal whose digits no number of SQLite's has stays a text.
@@ -20,8 +22,8 @@ extension InspectedProperty {
       if attribute.type == .uuid, count == 16 {
         text = AttributeValue.uuidText(bytes: head)
       } else {
-        (text, bytes) = (BinaryForm.hexadecimal(head.prefix(BinaryForm.shown)), count)
-        isCut = count > Int64(BinaryForm.shown)
+        (text, bytes) = (BinaryForm.hexadecimal(head.prefix(extent.bytes)), count)
+        isCut = count > Int64(extent.bytes)
         fault = "\(count == 1 ? "1 byte" : "\(count) bytes") in the place of \(attribute.type.name)"
       }
     case .integer(let number): take(number, of: attribute)
@@ -29,12 +31,11 @@ extension InspectedProperty {
     }
   }
 
-  /// How many characters of a text are shown.
-  static let shownCharacters = 120
-
-  private mutating func take(_ head: [UInt8], count: Int64, isUTF16: Bool) {
+  private mutating func take(
+    _ head: [UInt8], count: Int64, isUTF16: Bool, extent: ValueExtent
+  ) {
     let found = TextHead(head, isUTF16: isUTF16, isWhole: Int64(head.count) == count)
-    let start = found.text.prefix(Self.shownCharacters)
+    let start = found.text.prefix(extent.characters)
     isCut = Int64(head.count) < count || start.endIndex < found.text.endIndex
     (text, bytes, isText) = (String(start) + (isCut ? "…" : ""), count, true)
     if !found.isWellFormed { fault = "not well-formed" }
@@ -81,13 +82,11 @@ struct BinaryForm {
   let text: String
   let isCut: Bool
 
-  /// How many bytes are shown.
-  static let shown = 16
   /// The most bytes that are read to find out of which class an archive is.
   private static let archiveLimit: Int64 = 1 << 20
 
-  init(_ value: ValueBytes, isTransformable: Bool) throws {
-    let head = try value.bytes(from: 0, count: Self.shown)
+  init(_ value: ValueBytes, isTransformable: Bool, extent: ValueExtent) throws {
+    let head = try value.bytes(from: 0, count: min(extent.bytes, Int(clamping: value.count)))
     if isTransformable, head.starts(with: "bplist00".utf8) {
       text = try Self.archiveWords(value)
       isCut = false
@@ -105,7 +104,7 @@ struct BinaryForm {
       return "a keyed archive of \(name.prefix(80))"
     }
     guard let string = archive.string(id: archive.root) else { return "a keyed archive" }
-    return "a keyed archive of the text \(string.prefix(InspectedProperty.shownCharacters))"
+    return "a keyed archive of the text \(string.prefix(ValueExtent.beginning.characters))"
   }
 
   static func hexadecimal(_ bytes: ArraySlice<UInt8>) -> String {

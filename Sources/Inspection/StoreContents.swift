@@ -85,6 +85,11 @@ package struct StoreContents: Sendable {
         """)
   }
 
+  /// The texts that a query returns.
+  func texts(sql: String) throws -> [String] {
+    try reader.connection.run { db in try String.fetchAll(db, sql: sql) }
+  }
+
   /// The number that a query returns.
   func number(sql: String) throws -> Int64 { try reader.number(sql: sql) }
 
@@ -94,13 +99,13 @@ package struct StoreContents: Sendable {
   /// - Parameter now: the moment that `now()` is, in seconds since 2001.
   /// - Throws: `ObjectMigrationError` where the predicate has no value for an object, `StoreError`.
   package func read(
-    of entity: Entity, where predicate: ValuePredicate?, now: Double,
-    body: (InspectedObject) throws -> Bool
+    of entity: Entity, where predicate: ValuePredicate?, extent: ValueExtent = .beginning,
+    now: Double, body: (InspectedObject) throws -> Bool
   ) throws {
     _ = try requireTables(of: entity)
     try reader.connection.perform { db in
       let selection = ObjectSelection(db: db, schema: schema, support: support, now: now)
-      let objects = ObjectReader(db: db, schema: schema, support: support)
+      let objects = ObjectReader(db: db, schema: schema, support: support, extent: extent)
       defer {
         objects.close()
         selection.close()

@@ -258,7 +258,7 @@ final class TableCursor {
     case .text(let head, let bytes)?:
       "\"\(TextHead(head, isUTF16: reader.isUTF16, isWhole: Int64(head.count) == bytes).text)\""
     case .blob(let head, let bytes)?:
-      "\(BinaryForm.hexadecimal(head.prefix(BinaryForm.shown))) (\(bytes) \(bytes == 1 ? "byte" : "bytes"))"
+      "\(BinaryForm.hexadecimal(head.prefix(ValueExtent.beginning.bytes))) (\(bytes) \(bytes == 1 ? "byte" : "bytes"))"
     }
   }
 }

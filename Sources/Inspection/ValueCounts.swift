@@ -18,4 +18,19 @@ extension StoreContents {
         WHERE Z_ENT IN (\(numbers.map { "\($0.rawValue)" }.joined(separator: ", ")))
         """)
   }
+
+  /// The first texts of an attribute, of up to 1,000 characters each; no others.
+  package func texts(
+    of property: String, declaredBy entity: Entity, limit: Int
+  ) throws -> [String] {
+    guard let table = schema.table(of: entity),
+      let column = table.column(role: .attribute(entity: entity.name, name: property))
+    else { return [] }
+    let name = SQL.identifier(name: column.name)
+    return try texts(
+      sql: """
+        SELECT substr(\(name), 1, 1000) FROM \(SQL.identifier(name: table.name)) NOT INDEXED
+        WHERE typeof(\(name)) = 'text' LIMIT \(limit)
+        """)
+  }
 }

@@ -44,6 +44,27 @@ import Testing
     #expect(receipt.verification.level == "quick")
   }
 
+  @Test func `the receipt of another store is not replaced, that of the same one is`() async throws
+  {
+    _ = try await migrate()
+    let page = FilePath(given.folder.appending(path: "receipt.html").path)
+    var again = given.migration()
+    again.output = FilePath(given.folder.appending(path: "Again.sqlite").path)
+    again.namesVersions = true
+    let files = try MigrationReceiptFiles([file, page], of: again)
+    #expect(try files.write(try await again.run()) == nil)
+    let other = try GivenStore(Model.note, Model.noteWithoutPages)
+    try other.change(
+      "UPDATE Z_METADATA SET Z_UUID = '00000000-0000-4000-8000-000000000001'", in: other.store)
+    for path in [file, page] {
+      let error = #expect(throws: MigrationFailure.self) {
+        try MigrationReceiptFiles([path], of: other.migration())
+      }
+      #expect(error?.exitStatus == .cannotCreate)
+      #expect(error?.sentences.joined().contains("receipt of another store") == true)
+    }
+  }
+
   @Test func `a loss that was named is told as named`() async throws {
     let receipt = try await migrate {
       $0.allowedLoss = .some(["Note.pages"])

@@ -81,6 +81,47 @@ import Testing
   }
 
   @Test(arguments: [
+    ("Date", "'2024-02-' || (10 + Z_PK % 10)", "date($source.title, \"yyyy-MM-dd\")"),
+    ("Date", "'some words ' || Z_PK", nil), ("Date", "'2024-13-01'", nil),
+    ("Integer 32", "'' || Z_PK", "CAST($source.title, \"NSNumber\")"),
+    ("Integer 32", "CASE Z_PK WHEN 7 THEN 'seven' ELSE '1' END", nil),
+  ])
+  func `texts are converted where they are values of the type`(
+    type: String, sql: String, expression: String?
+  ) async throws {
+    let pages = Model.attribute("pages", "Integer 16")
+    let given = try GivenStore(
+      Model.note, Model.entity("Note", Model.attribute("title", type) + pages))
+    try given.change("UPDATE ZNOTE SET ZTITLE = \(sql)", in: given.store)
+    let found = try await suggestion(given)
+    #expect(
+      found.choices.flatMap(\.words) == (expression.map { ["--set", "Note.title=\($0)"] } ?? []))
+    #expect(found.trial.isPossible == (expression != nil))
+  }
+
+  @Test func `what only the author of the model knows is told with its candidates`() async throws {
+    let words = ["alpha", "beta"].map { Model.attribute($0, "String") }.joined()
+    let given = try GivenStore(
+      Model.entity("Note", words),
+      Model.entity("Note", ["one", "two"].map { Model.attribute($0, "String") }.joined()))
+    let found = try await suggestion(given)
+    #expect(found.renamings.isEmpty)
+    #expect(found.unclear.map(\.names) == [["Note.one", "Note.two"]])
+    #expect(found.unclear.map(\.oldNames) == [["Note.alpha", "Note.beta"]])
+    #expect(found.lines.contains { $0.contains("Note.one and Note.two are new") })
+    #expect(found.lines.contains { $0.contains("elementID=\"alpha\"") })
+  }
+
+  @Test func `what a choice answers is said in words`() async throws {
+    let given = try GivenStore(
+      Model.note,
+      Model.entity(
+        "Note", Model.attribute("title", "String", "") + Model.attribute("pages", "Integer 16")))
+    let found = try await suggestion(given)
+    #expect(found.choices.map(\.answers) == ["Note.title: objects have no value"])
+  }
+
+  @Test(arguments: [
     ("CREATE TABLE Own (a); INSERT INTO Own VALUES (1)", "keep"),
     ("CREATE TRIGGER own AFTER DELETE ON ZNOTE BEGIN SELECT 1; END", "drop"),
   ])

@@ -48,6 +48,33 @@ import Testing
       try proposals(["name": .string], ["firstName": .string, "finalName": .string]).isEmpty)
   }
 
+  @Test func `what is not clear is told with all that it could be`() throws {
+    let old = try model(
+      entity("Note", ["title": .string, "memo": .string, "when": .date, "pages": .integer16]))
+    let new = try model(
+      entity("Note", ["alpha": .string, "beta": .string, "day": .date, "size": .integer32]))
+    #expect(RenamingProposal.all(from: old, to: new).map(\.name) == ["day"])
+    let found = RenamingProposal.unclear(from: old, to: new)
+    #expect(
+      found == [
+        .init(
+          kind: .attribute, entity: "Note", oldEntity: "Note", names: ["alpha", "beta"],
+          oldNames: ["memo", "title"], words: "String")
+      ])
+    #expect(RenamingProposal.unclear(from: old, to: old).isEmpty)
+  }
+
+  @Test func `one property in common is no evidence for an entity`() throws {
+    let old = try model(entity("Author", ["name": .string]))
+    #expect(
+      RenamingProposal.all(from: old, to: try model(entity("Tag", ["name": .string]))).isEmpty)
+    let two = ["name": AttributeType.string, "born": .date]
+    #expect(
+      RenamingProposal.all(
+        from: try model(entity("Author", two)), to: try model(entity("Writer", two))
+      ).map(\.name) == ["Writer"])
+  }
+
   @Test func `what a renaming identifier says already is not proposed again`() throws {
     var note = entity("Note", ["heading": .string, "text": .string])
     note.attributes[0].renamingIdentifier = "title"

@@ -35,6 +35,24 @@ public struct MigrationReceiptFiles: Sendable {
         request.store, versions: [], models: request.target + request.models,
         acceptsDamage: request.salvages)
     }
+    for path in paths { try requireNoOther(at: path) }
+  }
+
+  /// Checks that a file is no receipt of another store.
+  private func requireNoOther(at path: FilePath) throws {
+    guard let status = try? Files.fileStatusIfPresent(path), status.kind == .file,
+      let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit)
+    else { return }
+    let uuid = source.description.uuid
+    let earlier = try? MigrationReceipt(bytes)
+    let isOwn =
+      earlier.map { [$0.source.uuid, $0.result.uuid].contains(uuid) }
+      ?? String(decoding: bytes, as: UTF8.self).contains(uuid)
+    guard !isOwn, !bytes.isEmpty else { return }
+    let other = earlier.map { " \($0.source.path)" } ?? ""
+    throw MigrationFailure(
+      .cannotCreate,
+      "\(path) is the receipt of another store\(other): name another file or remove it.")
   }
 
   /// Whether bytes are a page of Godwit's, or a receipt.

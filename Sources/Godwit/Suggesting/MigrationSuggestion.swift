@@ -18,11 +18,23 @@ public struct MigrationSuggestion: Hashable, Sendable, Encodable {
     public var evidence: String
   }
 
+  /// Names that are new and names that are gone, of which nothing tells which continues which.
+  public struct Unclear: Hashable, Sendable, Encodable {
+    /// `entity`, `attribute` or `relationship`.
+    public var kind: String
+    /// The entities, or `Entity.property`, in the new model.
+    public var names: [String]
+    /// Their candidates in the store's model.
+    public var oldNames: [String]
+    /// What all of them are, such as `String`.
+    public var type: String
+  }
+
   /// An option of `migrate`.
   public struct Choice: Hashable, Sendable, Encodable {
     /// The words of the command line.
     public var words: [String]
-    /// What it answers: `Entity.property: CAUSE`.
+    /// What it answers: `Entity.property: objects have no value`.
     public var answers: String
   }
 
@@ -46,6 +58,8 @@ public struct MigrationSuggestion: Hashable, Sendable, Encodable {
   public var patch: String?
   /// The renamings of the patch.
   public var renamings: [Renaming]
+  /// Renamings that only the author of the model can tell.
+  public var unclear: [Unclear]
   /// The options.
   public var choices: [Choice]
   /// A mapping model in JSON with the values of `--set`; nil where no value is to be filled in.
@@ -64,8 +78,9 @@ extension MigrationSuggestion {
   public var lines: [String] {
     guard !isEmpty else {
       return trial.isPossible
-        ? ["Nothing to suggest: the migration is possible."]
+        ? ["Nothing to suggest: the migration is possible."] + unclear.map(\.sentence)
         : ["Nothing is known that would make the migration possible:"] + trial.reasons
+          + unclear.map(\.sentence)
     }
     var lines = ["Suggested for \(store):"]
     for renaming in renamings {
@@ -74,6 +89,7 @@ extension MigrationSuggestion {
     if !renamings.isEmpty {
       lines.append("  Names, types and values make a renaming likely, not certain: check each one.")
     }
+    lines += unclear.map { "  \($0.sentence)" }
     for choice in choices {
       lines.append("  \(Self.text(choice.words)) for \(choice.answers)")
     }

@@ -1,3 +1,4 @@
+import Foundation
 import ObjectModel
 
 /// An expression for an attribute whose values the models do not tell.
@@ -30,6 +31,22 @@ struct SuggestedValue {
   /// The value of an attribute before, or the constant where there is none.
   func filling(from property: String) -> String? {
     constant.map { "TERNARY($source.\(property) == nil, \($0), $source.\(property))" }
+  }
+
+  /// Whether a text is one of the type's values.
+  func takes(_ text: String) -> Bool {
+    switch attribute.type {
+    case .integer16, .integer32, .integer64, .double, .float, .decimal:
+      return Double(text)?.isFinite == true
+    case .date:
+      let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+      let isDigits = parts.allSatisfy { $0.utf8.allSatisfy { (48...57).contains($0) } }
+      return isDigits && parts.map(\.count) == [4, 2, 2] && (1...12).contains(Int(parts[1]) ?? 0)
+        && (1...31).contains(Int(parts[2]) ?? 0)
+    case .uuid: return UUID(uuidString: text) != nil
+    case .boolean: return ["yes", "no", "true", "false", "0", "1"].contains(text.lowercased())
+    default: return true
+    }
   }
 
   /// The value of an attribute of another type; nil where no conversion is known.

@@ -8,9 +8,6 @@ import SystemCalls
 import SystemPackage
 
 extension StoreMigration {
-  /// The bytes of a store of which a copy is migrated to try a suggestion.
-  private static let mostTried: Int64 = 256 << 20
-
   /// Finds what would make the migration possible, or keep what it loses, and tries it.
   ///
   /// Renaming identifiers are tried first, since they lose nothing; then versions between, values
@@ -35,16 +32,6 @@ extension StoreMigration {
     }
     return try await search.run(progress)
   }
-
-  /// Whether a copy of the store is made to try a suggestion.
-  fileprivate var isTriedByCopy: Bool {
-    get throws {
-      try MigrationFailure.catching {
-        let bytes = try Files.fileStatusIfPresent(store)?.size ?? 0
-        return bytes + MigrationPaths.externalBytes(of: try Files.resolved(store)) <= Self.mostTried
-      }
-    }
-  }
 }
 
 /// Collects what is suggested, until the migration is possible or nothing more is known.
@@ -52,7 +39,9 @@ struct SuggestionSearch {
   private let original: StoreMigration
   private let folder: TemporaryFolder
   private let old: ManagedObjectModel
-  private let proposals: [(proposal: RenamingProposal, values: Int64?, objects: Int64)]
+  private let proposals: [SuggestedRenaming]
+  /// What could continue what, and nothing tells which.
+  private let unclear: [MigrationSuggestion.Unclear]
   /// The patch that the trials assume.
   private(set) var patch: ModelPatch?
   private var state: StoreMigration
@@ -80,8 +69,10 @@ struct SuggestionSearch {
       let values =
         proposal.kind == .entity
         ? nil : try contents.valueCount(of: proposal.oldName, declaredBy: entity)
-      return objects > 0 && values != 0 ? (proposal, values, objects) : nil
+      return objects > 0 && values != 0
+        ? SuggestedRenaming(proposal: proposal, values: values, objects: objects) : nil
     }
+    unclear = RenamingProposal.unclear(from: old, to: new).map { .init($0) }
     try held.access.requireUnchanged()
     guard migration.target.count == 1,
       let found = try ModelPatch(proposals.map(\.proposal), of: migration.target[0])
@@ -94,7 +85,8 @@ struct SuggestionSearch {
   /// The same search, without a patch of the model.
   init(withoutPatch search: SuggestionSearch) throws {
     (original, state, folder) = (search.original, search.original, search.folder)
-    (old, proposals, new) = (search.old, search.proposals, try Self.model(search.original))
+    (old, proposals, unclear) = (search.old, search.proposals, search.unclear)
+    new = try Self.model(search.original)
   }
 
   private static func model(_ migration: StoreMigration) throws -> ManagedObjectModel {
@@ -107,7 +99,7 @@ struct SuggestionSearch {
     while true {
       trials += 1
       progress(trials, choices.last.map { $0.words.joined(separator: " ") } ?? "renamings")
-      let trial = try await attempt()
+      let trial = try await SuggestionTrial(of: state, for: original, patch: patch).run()
       if trial.found.isPossible { return try await suggestion(trial.found) }
       if trials < Self.mostTrials, answer(trial) { continue }
       // Versions between that do not help are not suggested.
@@ -117,53 +109,10 @@ struct SuggestionSearch {
     }
   }
 
-  // MARK: Trials
-
-  private typealias Attempt = (
-    found: MigrationSuggestion.Trial, refusals: [MigrationFailure.Reason]
-  )
-
-  private func attempt() async throws -> Attempt {
-    var trial = MigrationSuggestion.Trial(
-      isPossible: false, rows: nil, isCompared: false, losses: [], reasons: [])
-    do {
-      let isByCopy = try original.isTriedByCopy
-      let found = try await state.prepare(trying: isByCopy ? 0 : StoreMigration.triedObjects)
-      if let refusal = found.refusal { throw refusal }
-      trial.losses = found.losses.map(\.description)
-      trial.isPossible = true
-      guard isByCopy, found.isNeeded else { return (trial, []) }
-      var check = try StoreCheck(of: state)
-      check.migratesCopies = true
-      // Another moment is not what it was.
-      check.comparesResults = !state.routing.settings.contains { $0.contains("now()") }
-      let finding = try await check.run(.init(path: state.store, failure: nil))
-      (trial.isPossible, trial.rows) = (finding.isPossible, finding.trial?.rows)
-      trial.isCompared = finding.trial?.isCompared ?? false
-      trial.losses = finding.losses.map(\.description)
-      trial.reasons = finding.reasons.map(named)
-      return (trial, finding.refusals)
-    } catch let failure as MigrationFailure {
-      trial.isPossible = false
-      trial.reasons =
-        failure.reasons.isEmpty ? failure.sentences : failure.reasons.map(\.description)
-      trial.reasons = trial.reasons.map(named)
-      return (trial, failure.reasons)
-    }
-  }
-
-  /// A sentence with the path of the model in place of its copy's.
-  private func named(_ sentence: String) -> String {
-    guard patch != nil, let copy = state.target.first, let target = original.target.first else {
-      return sentence
-    }
-    return sentence.replacing(copy.string, with: target.string)
-  }
-
   // MARK: Answers
 
   /// Adds what answers the reasons; false if nothing new does.
-  private mutating func answer(_ trial: Attempt) -> Bool {
+  private mutating func answer(_ trial: SuggestionTrial.Outcome) -> Bool {
     let reasons = trial.refusals
     let count = choices.count
     for reason in reasons { answerByValue(reason) }
@@ -189,8 +138,8 @@ struct SuggestionSearch {
     let expression: String? =
       switch reason.cause {
       case .mandatoryWithoutDefault, .defaultNotStorable: value.constant
-      case .valuesMissing: before.flatMap { value.filling(from: $0.name) }
-      case .incompatibleTypes: before.flatMap { value.converting($0.name, of: $0.type) }
+      case .valuesMissing: before.flatMap { value.filling(from: $0.attribute.name) }
+      case .incompatibleTypes: before.flatMap { conversion(of: $0, to: value) }
       default: nil
       }
     guard let expression else { return }
@@ -202,12 +151,35 @@ struct SuggestionSearch {
     add(["--set", setting], for: reason)
   }
 
-  /// The attribute of the store's model that one of the new model continues.
-  private func sourceAttribute(of attribute: Attribute, in entity: Entity) -> Attribute? {
+  /// An expression for values of another type, if those that were looked at convert.
+  private func conversion(
+    of before: (attribute: Attribute, entity: Entity), to value: SuggestedValue
+  ) -> String? {
+    let (attribute, entity) = before
+    guard attribute.type == .string else {
+      return value.converting(attribute.name, of: attribute.type)
+    }
+    let texts = try? HeldStore(original.store, models: original.target + original.models)
+      .contents().texts(of: attribute.name, declaredBy: entity, limit: Self.textsTried)
+    guard let texts, texts.allSatisfy(value.takes) else { return nil }
+    return value.converting(attribute.name, of: attribute.type)
+  }
+
+  /// How many texts are looked at before a conversion of them is suggested.
+  private static let textsTried = 1_000
+
+  /// The attribute of the store's model that one of the new model continues, and its entity.
+  private func sourceAttribute(
+    of attribute: Attribute, in entity: Entity
+  ) -> (attribute: Attribute, entity: Entity)? {
     let names = [attribute.renamingIdentifier ?? attribute.name, attribute.name]
     let entities = [entity.renamingIdentifier ?? entity.name, entity.name]
     return entities.compactMap { old.entity(name: $0) }.lazy.flatMap { entity in
-      names.compactMap { old.leafAttribute(named: $0, of: entity) }
+      old.lineage(of: entity).flatMap { level in
+        names.compactMap { name in
+          level.leafAttributes.first { $0.name == name }.map { ($0, level) }
+        }
+      }
     }.first
   }
 
@@ -260,7 +232,7 @@ struct SuggestionSearch {
 
   private mutating func add(_ words: [String], for reason: MigrationFailure.Reason) {
     let place = [reason.entity, reason.property].compactMap(\.self).joined(separator: ".")
-    let answers = place.isEmpty ? reason.cause.name : "\(place): \(reason.cause.name)"
+    let answers = place.isEmpty ? reason.cause.words : "\(place): \(reason.cause.words)"
     choices.append(.init(words: words, answers: answers))
   }
 
@@ -269,36 +241,15 @@ struct SuggestionSearch {
   private func suggestion(_ trial: MigrationSuggestion.Trial) async throws -> MigrationSuggestion {
     let words = choices.flatMap(\.words)
     return MigrationSuggestion(
-      store: original.store.string, patch: patch?.text, renamings: renamings, choices: choices,
+      store: original.store.string, patch: patch?.text, renamings: renamings, unclear: unclear,
+      choices: choices,
       mapping: trial.isPossible ? try await mapping() : nil,
       command: ["godwit", "migrate"] + original.placeWords + words, trial: trial)
   }
 
   private var renamings: [MigrationSuggestion.Renaming] {
     let patched = Set(patch?.renamings ?? [])
-    return proposals.filter { patched.contains($0.proposal) }.map { proposal, values, objects in
-      let isEntity = proposal.kind == .entity
-      return .init(
-        kind: proposal.kind.rawValue,
-        name: isEntity ? proposal.name : "\(proposal.entity).\(proposal.name)",
-        oldName: isEntity ? proposal.oldName : "\(proposal.oldEntity).\(proposal.oldName)",
-        values: values, objects: objects,
-        evidence: Self.evidence(proposal, values: values, objects: objects))
-    }
-  }
-
-  private static func evidence(
-    _ proposal: RenamingProposal, values: Int64?, objects: Int64
-  ) -> String {
-    let like = proposal.isSole ? "no other one could be meant" : "the names are most alike"
-    guard proposal.kind != .entity else {
-      return "\(proposal.words) are the same, \(like), and there \(objects == 1 ? "is" : "are") "
-        + "\(CountText(objects, "object"))."
-    }
-    let counts = values.map {
-      "\(GroupedText($0)) of \(CountText(objects, "object")) \(objects == 1 ? "has" : "have") a value"
-    }
-    return "both are \(proposal.words), \(like)" + (counts.map { ", and \($0)." } ?? ".")
+    return proposals.filter { patched.contains($0.proposal) }.map(\.described)
   }
 
   /// The inferred mapping model with the values that are set, if a migration by it is possible.
@@ -313,34 +264,5 @@ struct SuggestionSearch {
     trial.routing.mappings = original.routing.mappings + [path]
     let found = try? await trial.prepare(trying: StoreMigration.triedObjects)
     return found?.isPossible == true ? text : nil
-  }
-}
-
-extension StoreMigration {
-  /// The store, the models and the way, as a command takes them.
-  fileprivate var placeWords: [String] {
-    var words = [store.string]
-    for path in target { words += ["--to", path.string] }
-    if let configuration { words += ["--configuration", configuration] }
-    for path in models { words += ["--models", path.string] }
-    for path in routing.mappings { words += ["--mapping", path.string] }
-    for path in routing.mappingFolders { words += ["--mappings", path.string] }
-    for setting in routing.settings { words += ["--set", setting] }
-    if routing.isProgressive { words.append("--progressive") }
-    if routing.infersOnly { words.append("--infer-only") }
-    return words
-  }
-}
-
-extension MigrationFailure.Reason.Cause {
-  /// Whether a version between may say what two versions leave open.
-  fileprivate var isLiftedByVersions: Bool {
-    switch self {
-    case .attributeBecameRelationship, .relationshipBecameAttribute, .destinationEntityChanged,
-      .hierarchiesMerged, .renamingAmbiguous, .relationshipForm, .ownerShared,
-      .entityBecameAbstract, .incompatibleTypes, .toManyBecameToOne, .mandatoryWithoutDefault:
-      true
-    default: false
-    }
   }
 }

@@ -23,29 +23,59 @@ package struct RenamingProposal: Hashable, Sendable {
   /// Whether no other one of its entity that is gone or new could be meant.
   package var isSole: Bool
 
+  /// Names that are gone and names that are new, of which nothing tells which continues which.
+  package struct Unclear: Hashable, Sendable {
+    /// What they are.
+    package var kind: Kind
+    /// The entity in the new model that declares the properties; nil for entities.
+    package var entity: String?
+    /// The entity in the old model; nil for entities.
+    package var oldEntity: String?
+    /// The names that are new.
+    package var names: [String]
+    /// The names that are gone.
+    package var oldNames: [String]
+    /// What all of them are, such as `String`.
+    package var words: String
+  }
+
   /// The proposals for two models: entities first, then properties of entities that belong
   /// together.
   package static func all(
     from old: ManagedObjectModel, to new: ManagedObjectModel
-  ) -> [RenamingProposal] {
+  ) -> [RenamingProposal] { found(from: old, to: new).proposals }
+
+  /// What could continue what, where no name is more alike than the others.
+  package static func unclear(
+    from old: ManagedObjectModel, to new: ManagedObjectModel
+  ) -> [Unclear] { found(from: old, to: new).unclear }
+
+  private typealias Found = (proposals: [RenamingProposal], unclear: [Unclear])
+
+  private static func found(
+    from old: ManagedObjectModel, to new: ManagedObjectModel
+  ) -> Found {
     let parts = ModelComparison(from: old, to: new).entities
     let entities = EntityProposals(
       gone: parts.filter { $0.fate == .lost }.compactMap { old.entity(name: $0.name) },
       new: parts.filter { $0.fate == .new }.compactMap { new.entity(name: $0.name) }
-    ).proposals
+    )
     var names = Dictionary(
       parts.compactMap { part in part.oldName.map { ($0, part.name) } }, uniquingKeysWith: { $1 })
-    for proposal in entities { names[proposal.oldName] = proposal.name }
+    for proposal in entities.proposals { names[proposal.oldName] = proposal.name }
     let pairs =
       parts.filter { $0.fate == .changed || $0.fate == .renamed }
-      .map { ($0.oldName ?? $0.name, $0.name) } + entities.map { ($0.oldName, $0.name) }
-    return entities
-      + pairs.flatMap { oldName, name -> [RenamingProposal] in
-        guard let one = old.entity(name: oldName), let other = new.entity(name: name) else {
-          return []
-        }
-        return PropertyProposals(old: one, new: other, names: names).proposals
+      .map { ($0.oldName ?? $0.name, $0.name) } + entities.proposals.map { ($0.oldName, $0.name) }
+    let properties = pairs.compactMap { oldName, name -> PropertyProposals? in
+      guard let one = old.entity(name: oldName), let other = new.entity(name: name) else {
+        return nil
       }
+      return PropertyProposals(old: one, new: other, names: names)
+    }
+    return (
+      entities.proposals + properties.flatMap(\.proposals),
+      entities.unclear + properties.flatMap(\.unclear)
+    )
   }
 }
 
@@ -53,6 +83,8 @@ package struct RenamingProposal: Hashable, Sendable {
 private struct Matching {
   /// The pairs by their places, and whether no other one was possible.
   private(set) var pairs: [(gone: Int, new: Int, isSole: Bool)] = []
+  /// Those that are in no pair and could belong together, in groups that share none.
+  private(set) var unclear: [(gone: [Int], new: [Int])] = []
 
   /// The least likeness of two that are not the only ones.
   private static let least = 0.5
@@ -73,6 +105,24 @@ private struct Matching {
       guard rivals.isEmpty || (isClear && candidate.likeness >= Self.least) else { continue }
       pairs.append((candidate.gone, candidate.new, rivals.isEmpty))
     }
+    for candidate in candidates {
+      let isTaken = pairs.contains { $0.gone == candidate.gone || $0.new == candidate.new }
+      if !isTaken { join(candidate.gone, candidate.new) }
+    }
+  }
+
+  /// Puts two into one group, with all that either is in a group with.
+  private mutating func join(_ one: Int, _ other: Int) {
+    let isJoined = { (group: (gone: [Int], new: [Int])) in
+      group.gone.contains(one) || group.new.contains(other)
+    }
+    let joined = unclear.filter(isJoined)
+    unclear.removeAll(where: isJoined)
+    unclear.append(
+      (
+        gone: Set(joined.flatMap(\.gone) + [one]).sorted(),
+        new: Set(joined.flatMap(\.new) + [other]).sorted()
+      ))
   }
 }
 
@@ -80,15 +130,30 @@ private struct EntityProposals {
   let gone: [Entity]
   let new: [Entity]
 
-  /// The least share of properties that both have.
-  private static let least = 0.5
+  private let matching: Matching
 
-  var proposals: [RenamingProposal] {
-    let matching = Matching(gone: gone.count, new: new.count) { one, other in
+  /// The least share of properties that both have, and how many at least: one name and its type
+  /// are no evidence.
+  private static let (least, fewest) = (0.5, 2)
+
+  init(gone: [Entity], new: [Entity]) {
+    (self.gone, self.new) = (gone, new)
+    matching = Matching(gone: gone.count, new: new.count) { one, other in
       let share = Self.share(gone[one], new[other])
       return share >= Self.least ? share : nil
     }
-    return matching.pairs.map { pair in
+  }
+
+  var unclear: [RenamingProposal.Unclear] {
+    matching.unclear.map { group in
+      .init(
+        kind: .entity, names: group.new.map { new[$0].name },
+        oldNames: group.gone.map { gone[$0].name }, words: "alike in half of their properties")
+    }
+  }
+
+  var proposals: [RenamingProposal] {
+    matching.pairs.map { pair in
       let (one, other) = (gone[pair.gone], new[pair.new])
       let both = Self.facts(one).intersection(Self.facts(other)).count
       return RenamingProposal(
@@ -102,8 +167,8 @@ private struct EntityProposals {
   private static func share(_ one: Entity, _ other: Entity) -> Double {
     guard one.isAbstract == other.isAbstract else { return 0 }
     let (first, second) = (facts(one), facts(other))
-    let all = first.union(second).count
-    return all == 0 ? 0 : Double(first.intersection(second).count) / Double(all)
+    let both = first.intersection(second).count
+    return both < fewest ? 0 : Double(both) / Double(first.union(second).count)
   }
 
   private static func facts(_ entity: Entity) -> Set<String> {
@@ -120,9 +185,14 @@ private struct PropertyProposals {
   /// The new names of entities by their old ones, where they differ.
   let names: [String: String]
 
-  var proposals: [RenamingProposal] { attributes + relationships }
+  var proposals: [RenamingProposal] { attributes.proposals + relationships.proposals }
+  var unclear: [RenamingProposal.Unclear] { attributes.unclear + relationships.unclear }
 
-  private var attributes: [RenamingProposal] {
+  private typealias Found = (
+    proposals: [RenamingProposal], unclear: [RenamingProposal.Unclear]
+  )
+
+  private var attributes: Found {
     let taken = Set(new.attributes.map { $0.renamingIdentifier ?? $0.name })
     let kept = Set(old.attributes.map(\.name))
     let gone = old.attributes.filter {
@@ -132,45 +202,55 @@ private struct PropertyProposals {
       !$0.isTransient && $0.derivation == nil && $0.type != .composite
         && $0.renamingIdentifier == nil && !kept.contains($0.name)
     }
-    return Matching(gone: gone.count, new: added.count) { one, other in
+    let matching = Matching(gone: gone.count, new: added.count) { one, other in
       gone[one].type == added[other].type
         ? NameLikeness(gone[one].name, added[other].name).share : nil
-    }.pairs.map { pair in
-      proposal(
-        .attribute, gone[pair.gone].name, added[pair.new].name,
-        words: gone[pair.gone].type.name, isSole: pair.isSole)
     }
+    return found(
+      .attribute, matching, gone: gone.map { ($0.name, $0.type.name) }, new: added.map(\.name))
   }
 
-  private var relationships: [RenamingProposal] {
+  private var relationships: Found {
     let taken = Set(new.relationships.map { $0.renamingIdentifier ?? $0.name })
     let kept = Set(old.relationships.map(\.name))
     let gone = old.relationships.filter { !$0.isTransient && !taken.contains($0.name) }
     let added = new.relationships.filter {
       !$0.isTransient && $0.renamingIdentifier == nil && !kept.contains($0.name)
     }
-    return Matching(gone: gone.count, new: added.count) { one, other in
+    let matching = Matching(gone: gone.count, new: added.count) { one, other in
       let (before, after) = (gone[one], added[other])
       let destination = names[before.destinationEntityName] ?? before.destinationEntityName
       guard before.isToMany == after.isToMany, destination == after.destinationEntityName else {
         return nil
       }
       return NameLikeness(before.name, after.name).share
-    }.pairs.map { pair in
-      let before = gone[pair.gone]
-      return proposal(
-        .relationship, before.name, added[pair.new].name,
-        words: "\(before.isToMany ? "to-many" : "to-one") to \(before.destinationEntityName)",
-        isSole: pair.isSole)
     }
+    return found(
+      .relationship, matching,
+      gone: gone.map { before in
+        (
+          before.name,
+          "\(before.isToMany ? "to-many" : "to-one") to \(before.destinationEntityName)"
+        )
+      }, new: added.map(\.name))
   }
 
-  private func proposal(
-    _ kind: RenamingProposal.Kind, _ oldName: String, _ name: String, words: String, isSole: Bool
-  ) -> RenamingProposal {
-    RenamingProposal(
-      kind: kind, entity: new.name, oldEntity: old.name, name: name, oldName: oldName,
-      words: words, isSole: isSole)
+  private func found(
+    _ kind: RenamingProposal.Kind, _ matching: Matching, gone: [(name: String, words: String)],
+    new names: [String]
+  ) -> Found {
+    (
+      matching.pairs.map { pair in
+        RenamingProposal(
+          kind: kind, entity: new.name, oldEntity: old.name, name: names[pair.new],
+          oldName: gone[pair.gone].name, words: gone[pair.gone].words, isSole: pair.isSole)
+      },
+      matching.unclear.map { group in
+        .init(
+          kind: kind, entity: new.name, oldEntity: old.name, names: group.new.map { names[$0] },
+          oldNames: group.gone.map { gone[$0].name }, words: gone[group.gone[0]].words)
+      }
+    )
   }
 }
 
