@@ -50,6 +50,13 @@ struct InspectCommand: ParsableCommand {
     parsing: .unconditional, help: "How many objects to show at most; 20 if not given.")
   var limit: Int64?
 
+  @Flag(
+    help: """
+      Show texts and bytes of up to 64 MiB whole, with --entity; else the first 120 characters and \
+      16 bytes (isCut in JSON).
+      """)
+  var whole = false
+
   @Flag(help: "Show the tables and indexes that the model needs, in SQL.")
   var schema = false
 
@@ -60,6 +67,9 @@ struct InspectCommand: ParsableCommand {
     if let limit, limit < 0 { throw ValidationError("--limit takes 0 or more.") }
     if entity == nil, predicate != nil || limit != nil {
       throw ValidationError("--where and --limit choose among the objects that --entity names.")
+    }
+    if entity == nil, whole {
+      throw ValidationError("--whole is about objects: name their entity with --entity.")
     }
     if entity != nil, schema || version != nil {
       throw ValidationError("--entity shows objects of a store: leave --schema and --version out.")
@@ -85,7 +95,7 @@ struct InspectCommand: ParsableCommand {
     } else if let entity {
       try showObjects(of: entity)
     } else {
-      let store = try ReadingBar("inspecting", path).during {
+      let store = try ReadingBar("inspecting", path).shown {
         try StoreInspection(of: path, models: models)
       }
       try show(store, summary: store.summary)
@@ -115,13 +125,14 @@ struct InspectCommand: ParsableCommand {
     objects.predicate = predicate
     objects.limit = limit ?? objects.limit
     objects.models = models
+    objects.readsWhole = whole
     let out = Terminal.standardOutput
     let bar = ReadingBar("reading", path)
     guard json else {
-      let outcome = try bar.during {
+      let outcome = try bar.shown {
         try objects.read { object in
           bar.makeRoom()
-          return object.lines.allSatisfy { out.line(fitting: $0) }
+          return object.lines.allSatisfy { whole ? out.part(text: $0) : out.line(fitting: $0) }
         }
       }
       for line in outcome.lines { out.line(text: line) }
@@ -136,7 +147,7 @@ struct InspectCommand: ParsableCommand {
       out.line(json: try list.opening(heading))
     }
     // Nothing is printed before the first object is read: most failures come sooner.
-    let outcome = try bar.during {
+    let outcome = try bar.shown {
       try objects.read { object in
         bar.makeRoom()
         try open()

@@ -8,6 +8,7 @@ extension FilePath {
   /// Takes any text but an empty one.
   @Sendable fileprivate static func typed(_ text: String) throws -> FilePath {
     if text.isEmpty { throw ValidationError("a path has at least one character.") }
+    TypedPaths.note(text)
     return FilePath(text)
   }
 }

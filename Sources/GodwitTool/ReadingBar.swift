@@ -25,7 +25,7 @@ final class ReadingBar: Sendable {
   init(_ action: String, _ store: FilePath) { words = "\(action) \(store)" }
 
   /// Shows it while `body` reads the store.
-  func during<Result>(_ body: () throws -> Result) rethrows -> Result {
+  func shown<Result>(while body: () throws -> Result) rethrows -> Result {
     let timer = start()
     defer { end(timer) }
     return try StoreReading.reporting(to: report, during: body)

@@ -58,11 +58,14 @@ package struct Terminal: Sendable {
   package func line(text: String) {
     let isOverBar =
       descriptor == .standardError && Self.hasBar.exchange(false, ordering: .relaxed)
-    write((isOverBar ? "\r\u{1B}[K" : "") + TerminalText.escaped(text) + "\n")
+    let shown = TerminalText.escaped(TypedPaths.applied(to: text))
+    write((isOverBar ? "\r\u{1B}[K" : "") + shown + "\n")
   }
 
   /// Writes a text on one line; false where nobody reads any more.
-  func part(text: String) -> Bool { write(TerminalText.escaped(text) + "\n") }
+  func part(text: String) -> Bool {
+    write(TerminalText.escaped(TypedPaths.applied(to: text)) + "\n")
+  }
 
   /// Writes a text on one line of the terminal, cut where it is wider; whole where there is none.
   ///
@@ -74,7 +77,9 @@ package struct Terminal: Sendable {
   }
 
   /// Writes a text of several lines.
-  func lines(text: String) { write(TerminalText.escaped(text, keeping: "\n") + "\n") }
+  func lines(text: String) {
+    write(TerminalText.escaped(TypedPaths.applied(to: text), keeping: "\n") + "\n")
+  }
 
   func line(json: JSONText) { write(json.text + "\n") }
 

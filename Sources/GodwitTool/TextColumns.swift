@@ -103,6 +103,18 @@ struct ScreenLine: Hashable {
     return line
   }
 
+  /// A sentence of clauses, without those at its end that would be cut: half a number is another
+  /// one.
+  static func clauses(_ text: String, in columns: Int) -> ScreenLine {
+    var shown = text[...]
+    while TextColumns.count(shown) > columns {
+      let end = shown.ranges(of: ", ").last ?? shown.ranges(of: " of ").last
+      guard let end else { break }
+      shown = shown[..<end.lowerBound]
+    }
+    return ScreenLine(String(shown))
+  }
+
   /// The line as a terminal takes it.
   func text(hasColor: Bool) -> String {
     parts.map { text, color in

@@ -11,7 +11,8 @@ struct WatchScreen {
   func lines(columns: Int, rows: Int) -> [ScreenLine] {
     let head = head(columns: columns).prefix(rows)
     let workers = WorkerLines(status.progress?.workOrdersAtWork ?? [], rates: rates)
-    return (head + workers.lines(rows: rows - head.count)).map { $0.fitted(to: columns) }
+    return (head + workers.lines(columns: columns, rows: rows - head.count))
+      .map { $0.fitted(to: columns) }
   }
 
   /// What is told of the migration as a whole, the most important first.
@@ -27,10 +28,10 @@ struct WatchScreen {
       cells < 5
         ? ScreenLine(percent)
         : ProgressText.bar(fraction: progress.fraction, cells: cells) + ScreenLine(" \(percent)"))
-    lines.append(ScreenLine(ProgressText.words(progress)))
+    lines.append(.clauses(ProgressText.words(progress), in: columns))
     for (name, text) in StatusFigures(status, progress, rates: rates).lines {
       let padding = String(repeating: " ", count: max(0, 9 - name.count))
-      lines.append(ScreenLine("\(name)\(padding)\(text)"))
+      lines.append(.clauses("\(name)\(padding)\(text)", in: columns))
     }
     return lines
   }
@@ -60,21 +61,24 @@ struct WorkerLines {
   }
 
   /// The lines, the last of which counts the workers that have none.
-  func lines(rows: Int) -> [ScreenLine] {
+  func lines(columns: Int, rows: Int) -> [ScreenLine] {
     guard rows > 0, !orders.isEmpty else { return [] }
     let shown = orders.count <= rows ? orders[...] : orders.prefix(rows - 1)
     let width = min(24, shown.map { TextColumns.count(TerminalText.escaped($0.table)) }.max() ?? 0)
     let digits = "\(shown.last?.number ?? 0)".count
-    var lines = shown.map { line($0, tableWidth: width, numberWidth: digits) }
+    var lines = shown.map {
+      line($0, tableWidth: width, numberWidth: digits, columns: columns)
+    }
     if shown.count < orders.count {
       lines.append(ScreenLine("  and \(orders.count - shown.count) more"))
     }
     return lines
   }
 
-  /// Such as `  3 ZBOOK  45 %  61,000 rows/s  12.1 MiB/s  21.0 of 85.3 MiB  key 12,345`.
+  /// Such as `  3 ZBOOK  45 %  61,000 rows/s  12.1 MiB/s  21.0 of 85.3 MiB  key 12,345`, of which
+  /// figures that have no room are left out.
   private func line(
-    _ order: MigrationProgress.WorkOrder, tableWidth: Int, numberWidth: Int
+    _ order: MigrationProgress.WorkOrder, tableWidth: Int, numberWidth: Int, columns: Int
   ) -> ScreenLine {
     let number = "\(order.number)"
     let table = TextColumns.cut(TerminalText.escaped(order.table), to: tableWidth)
@@ -83,13 +87,21 @@ struct WorkerLines {
         + String(repeating: " ", count: tableWidth - TextColumns.count(table)),
       ProgressText.percent(order.share),
     ]
+    var figures: [String] = []
     if let rate = rates.ofWorkOrder(order.number) {
-      cells += [AmountText.rows(rate), AmountText.bytes(rate)]
+      figures += [AmountText.rows(rate), AmountText.bytes(rate)]
     }
-    cells.append(AmountText.memory(order.peakMemory, of: order.memoryLimit))
-    if order.lastKey != 0 { cells.append("key \(GroupedText(order.lastKey))") }
-    if order.attempt > 1 { cells.append("attempt \(order.attempt)") }
-    if order.isPaused { cells.append("paused") }
-    return ScreenLine("  " + cells.joined(separator: "  "))
+    figures.append(AmountText.memory(order.peakMemory, of: order.memoryLimit))
+    if order.lastKey != 0 { figures.append("key \(GroupedText(order.lastKey))") }
+    var marks: [String] = []
+    if order.attempt > 1 { marks.append("attempt \(order.attempt)") }
+    if order.isPaused { marks.append("paused") }
+    var left = columns - (cells + marks).reduce(0) { $0 + TextColumns.count($1) + 2 }
+    for figure in figures {
+      left -= TextColumns.count(figure) + 2
+      if left < 0 { break }
+      cells.append(figure)
+    }
+    return ScreenLine("  " + (cells + marks).joined(separator: "  "))
   }
 }

@@ -103,6 +103,11 @@ extension StateDecision.Reason {
 }
 
 extension StatusReport {
+  /// Whether the run has ended, and its process has not yet recorded how.
+  package var isRecording: Bool {
+    !decision.state.isOpen && record?.isOfLivingProcess == true
+  }
+
   /// Whether it tells anything that an earlier report did not, but that time has passed.
   package func isNews(after earlier: StatusReport) -> Bool { timeless != earlier.timeless }
 

@@ -31,6 +31,8 @@ package struct GenerationError: Error, Sendable {
     case nameTooLong(most: Int)
     /// The folder of the output does not exist.
     case folderMissing
+    /// The disk of the output has less room than the store would take, in bytes.
+    case spaceMissing(needed: Int64, free: Int64)
     /// The system or SQLite failed to write, see `cause`.
     case writeFailed
     /// The `progress` closure threw, see `cause`.

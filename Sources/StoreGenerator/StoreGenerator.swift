@@ -28,6 +28,7 @@ package struct StoreGenerator: Sendable {
   private let history: HistoryPlan?
   private let notes: [GenerationReport.Note]
   private let isMirrored: Bool
+  private let configuration: String?
 
   /// The framework version of generated stores: among those of real stores that have a checksum
   /// (from 1333 on) and none of the later additions (docs/store-format.md, "Metadata").
@@ -58,6 +59,7 @@ package struct StoreGenerator: Sendable {
     self.rows = rows
     self.seed = seed
     self.isMirrored = isMirrored
+    self.configuration = configuration
     do throws(SchemaError) {
       var schema = try StoreSchema(model)
       if isMirrored || history != nil {
@@ -67,7 +69,9 @@ package struct StoreGenerator: Sendable {
     } catch {
       throw GenerationError(.schemaNotSupported(error), cause: error)
     }
-    metadata = try Self.metadata(of: model, configuration: configuration, seed: seed)
+    metadata = try Self.metadata(
+      of: model, configuration: configuration, seed: seed,
+      size: "\(rows) \(history.map { "\($0.transactions) \($0.changes)" } ?? "") \(isMirrored)")
     let names = Set(model.entities(ofConfiguration: configuration).map(\.name))
     allocation = KeyAllocation(schema: schema, names: names, rows: rows, seed: seed)
     guard rows == 0 && history?.changes ?? 0 == 0 || !allocation.concretes.isEmpty else {
@@ -83,7 +87,7 @@ package struct StoreGenerator: Sendable {
   }
 
   private static func metadata(
-    of model: ManagedObjectModel, configuration: String?, seed: UInt64
+    of model: ManagedObjectModel, configuration: String?, seed: UInt64, size: String
   ) throws(GenerationError) -> StoreMetadata {
     let hashes: [String: VersionHash]
     do throws(UnknownVersionHash) {
@@ -91,7 +95,9 @@ package struct StoreGenerator: Sendable {
     } catch {
       throw GenerationError(.hashUnknown(error), cause: error)
     }
-    var draw = Draw(Mixing.salt(seed, parts: "store"))
+    // Stores of other versions or sizes are others to a coordinator, which knows them by UUID.
+    var draw = Draw(
+      Mixing.salt(seed, parts: "store", hashes.checksum, configuration ?? "", size))
     let blank = StoreMetadata(
       uuid: UUIDBits.text(bits: UUIDBits.random(&draw, digit: nil)),
       plist: [StoreMetadata.Key.frameworkVersion: .integer(frameworkVersion)])
@@ -110,6 +116,7 @@ package struct StoreGenerator: Sendable {
     to output: FilePath, journalMode: JournalMode = .delete, modelCache: [UInt8]? = nil,
     progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
   ) throws(GenerationError) -> GenerationReport {
+    try requireRoom(for: output)
     let output = try GenerationOutput(output)
     do throws(GenerationError) {
       var report = GenerationReport()
@@ -128,6 +135,15 @@ package struct StoreGenerator: Sendable {
       throw error
     }
   }
+
+  /// A store of the same kind with another number of objects, and without history.
+  func resized(to rows: Int64) throws(GenerationError) -> StoreGenerator {
+    try StoreGenerator(
+      model: model, rows: rows, seed: seed, configuration: configuration, isMirrored: isMirrored)
+  }
+
+  /// The changes that the history tells.
+  var changes: Int64 { history?.size.changes ?? 0 }
 
   private func write(
     _ output: GenerationOutput, modelCache: [UInt8]?, files: inout ExternalFiles,

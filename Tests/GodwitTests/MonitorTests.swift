@@ -81,6 +81,7 @@ import Testing
     try #require(process.suspend())
     var states: [MigrationMonitor.State] = []
     var fractions: [Double] = []
+    var (rows, ended): (Int64?, Date?)
     for try await status in MigrationMonitor(given.store) {
       // The system takes its time to stop all threads.
       if status.state == .paused, !states.contains(.paused) {
@@ -89,10 +90,13 @@ import Testing
         try #require(process.resume())
       }
       states.append(status.state)
+      (rows, ended) = (status.rows, status.ended)
       if let progress = status.progress { fractions.append(progress.fraction) }
     }
     process.waitUntilExit()
     #expect(states.contains(.paused) && states.last == .done, "\(states)")
+    // The end is told with all that the record has of it.
+    #expect(rows == 100_000 && ended != nil)
     #expect(!states.dropLast().contains { !$0.isOpen })
     #expect(!fractions.isEmpty && fractions == fractions.sorted())
   }

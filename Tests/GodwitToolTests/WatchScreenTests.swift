@@ -98,7 +98,27 @@ import Testing
   @Test func `a narrow terminal has the end of the path, the state, and a bar`() {
     let found = lines(GivenStatus(), columns: 20)
     #expect(found[0] == "…hop.sqlite: running" && found[1] == "[######.......] 52 %")
-    #expect(found[2] == "migrating, 0 of 3 w…" && found[8] == "  1 ZTABLE1  50 %  …")
+    #expect(found[2] == "migrating" && found[8] == "  1 ZTABLE1  50 %")
+    #expect(found[3] == "rows     90,000")
+  }
+
+  @Test func `figures that have no room are left out whole`() {
+    var given = GivenStatus()
+    given.parts[1].attempt = 2
+    let whole = lines(given, columns: 200)
+    for columns in 24..<100 {
+      for (line, full) in zip(lines(given, columns: columns), whole) {
+        let figures = { (text: String) in
+          text.split(whereSeparator: { " ,".contains($0) }).filter {
+            $0.contains(where: \.isNumber)
+          }
+        }
+        // The bar is drawn to the width.
+        let isPart = Set(figures(line)).isSubset(of: figures(full))
+        #expect(isPart || line.hasPrefix("["), "\(columns): \(line)")
+      }
+    }
+    #expect(lines(given, columns: 60).last?.hasSuffix("  attempt 2") == true)
   }
 
   @Test func `why it is held is told apart from how far it is`() {

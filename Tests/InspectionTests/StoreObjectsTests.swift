@@ -32,6 +32,28 @@ import Testing
     #expect(try property("items", authors[1]).words == "1: Comic/3")
   }
 
+  @Test func `long texts and bytes are told whole where that is asked for`() throws {
+    let shop = try GivenShop()
+    try shop.change(
+      "UPDATE ZITEM SET ZTITLE = replace(hex(zeroblob(40000)), '00', 'Dü'), "
+        + "ZNOTES = randomblob(900) WHERE Z_PK = 1", in: shop.first)
+    var objects = StoreObjects(of: "Item", in: shop.first)
+    objects.models = [shop.model]
+    objects.limit = 1
+    for isWhole in [false, true] {
+      objects.readsWhole = isWhole
+      var found: [StoreObjects.Object] = []
+      try objects.read { object in
+        found.append(object)
+        return true
+      }
+      let (title, notes) = try (property("title", found[0]), property("notes", found[0]))
+      #expect(title.isCut != isWhole && notes.isCut != isWhole)
+      #expect(title.text?.count == (isWhole ? 80_000 : 121))
+      #expect(notes.text?.count == (isWhole ? 1_800 : 33) && notes.bytes == 900)
+    }
+  }
+
   @Test func `ordered relationships are told in their order, long ones by their first`() throws {
     let shop = try GivenShop()
     try shop.change(

@@ -113,9 +113,8 @@ import Testing
       } take: { (_: Int) in
       }
     }
-    try TableReading.$report.withValue({ reading in told.withLock { $0.append(reading) } }) {
-      try pass()
-    }
+    let report = { @Sendable (reading: TableReading) in told.withLock { $0.append(reading) } }
+    try TableReading.$report.withValue(report) { try pass() }
     let shares = told.withLock { $0.map(\.share) }
     #expect(told.withLock { Set($0.map(\.table)) } == ["t"])
     #expect(shares.count == scan.ranges.count && shares.max() == 1 && shares.allSatisfy { $0 > 0 })

@@ -3,11 +3,12 @@ import GRDB
 import ObjectModel
 import Schema
 import StoreFormat
-import StoreGenerator
 import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
+
+@testable import StoreGenerator
 
 @Suite(.scratchFolder) struct StoreGeneratorTests {
   private var store: FilePath { ScratchFolder.current.appending("Made.sqlite") }
@@ -45,6 +46,37 @@ import Testing
     let first = try bytes("first.sqlite", 1)
     #expect(try bytes("again.sqlite", 1) == first)
     #expect(try bytes("other.sqlite", 2) != first)
+  }
+
+  @Test func `stores of other sizes or models have other identifiers`() throws {
+    func uuid(_ model: ManagedObjectModel, _ rows: Int64) throws -> String {
+      let path = ScratchFolder.current.appending("\(UUID().uuidString).sqlite")
+      _ = try StoreGenerator(model: model, rows: rows, seed: 1).generate(to: path)
+      return try StoreReader(immutable: path).metadata().uuid
+    }
+    let models = [try SampleModels.attributes(), try SampleModels.toOnes()]
+    let found = try models.flatMap { model in try [10, 11].map { try uuid(model, $0) } }
+    #expect(Set(found).count == 4)
+    #expect(try uuid(models[0], 10) == found[0])
+  }
+
+  @Test func `a disk without room is found before anything is written`() throws {
+    let generator = try StoreGenerator(
+      model: SampleModels.attributes(), rows: StoreGenerator.fewRows, seed: 1)
+    let error = #expect(throws: GenerationError.self) {
+      try generator.requireRoom(for: store, free: 1 << 20)
+    }
+    guard case .spaceMissing(let needed, 1 << 20)? = error?.problem else {
+      Issue.record("\(error as Any)")
+      return
+    }
+    try generator.requireRoom(for: store, free: needed)
+    let few = try generator.resized(to: StoreGenerator.fewRows - 1)
+    try few.requireRoom(for: store, free: 0)
+    // The estimate is that of the store.
+    let made = try generator.resized(to: 20_000).generate(to: store)
+    let expected = Double(needed) / Double(StoreGenerator.fewRows) * 20_000
+    #expect(abs(Double(made.storeBytes + made.externalBytes) / expected - 1) < 0.2)
   }
 
   @Test func `values fill their types, gaps and overflow pages`() throws {

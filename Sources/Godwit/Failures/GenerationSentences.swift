@@ -41,6 +41,11 @@ extension MigrationFailure {
       self.init(
         .cannotCreate, "\(file) exists already: name another file or remove it.")
     case .nameTooLong(let most): self.init(longName: file, most: most)
+    case .spaceMissing(let needed, let free):
+      self.init(
+        .cannotWrite,
+        "\(file) would take about \(ByteText(needed)), and \(ByteText(free)) are free: ask for fewer "
+          + "objects, or name a file on another disk.")
     case .folderMissing:
       self.init(.notFound, "the folder of \(file) is not there: make it first.")
     case .writeFailed

@@ -27,6 +27,13 @@ package enum ToolProcess {
   /// runtime could not find any of the others.
   package static func hasArguments(_ arguments: [String]) -> Bool { !arguments.isEmpty }
 
+  /// The absolute forms of a path that was typed: by the working folder, and without links.
+  package static func absolutePaths(of path: FilePath) -> [FilePath] {
+    let resolved = (try? Files.resolved(path)) ?? (try? Files.resolvedFolder(of: path))
+    let folder = try? Files.resolved(".")
+    return [resolved, folder?.pushing(path).lexicallyNormalized()].compactMap(\.self)
+  }
+
   /// Calls a block, on a thread of its own, when a signal asks the process to stop.
   ///
   /// These are SIGINT, SIGTERM, SIGQUIT, and SIGHUP, which comes when its terminal is closed.

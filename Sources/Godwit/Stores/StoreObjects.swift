@@ -6,7 +6,7 @@ public import SystemPackage
 /// Objects of an entity in a store, as people read them.
 ///
 /// They are read one after the other in the order of their keys, so memory does not grow with their
-/// number; of long texts and bytes the beginning is read.
+/// number; of long texts and bytes the beginning is read, unless all is asked for.
 ///
 /// ```swift
 /// var books = StoreObjects(of: "Book", in: "Shop.sqlite")
@@ -25,6 +25,8 @@ public struct StoreObjects: Sendable {
   public var predicate: String?
   /// How many objects are read at most.
   public var limit: Int64 = 20
+  /// Whether texts and bytes of up to 64 MiB are read whole.
+  public var readsWhole = false
   /// Places to search for the store's model, besides the store itself.
   public var models: [FilePath] = []
 
@@ -65,7 +67,8 @@ public struct StoreObjects: Sendable {
         strays: try contents.strays(besides: entity).map { .init($0) })
       do {
         try contents.read(
-          of: entity, where: predicate, now: Date().timeIntervalSinceReferenceDate
+          of: entity, where: predicate, extent: readsWhole ? .whole : .beginning,
+          now: Date().timeIntervalSinceReferenceDate
         ) { object in
           if outcome.shown >= limit {
             outcome.hasMore = true

@@ -92,7 +92,14 @@ public struct MigrationMonitor: Sendable {
     /// What was lost, one sentence each.
     public var losses: [String] { core.record?.losses ?? [] }
     /// Rows of the new store, nil until it is finished.
-    public var rows: Int64? { core.record?.rows }
+    public var rows: Int64? {
+      if let rows = core.record?.rows { return rows }
+      // Without a record the status file tells, but for several stages, of which it counts shares.
+      guard state == .done, core.record == nil, let run = core.snapshot, run.stage == nil,
+        run.rowsTotal > 0
+      else { return nil }
+      return Int64(clamping: run.rowsTotal)
+    }
     /// The process of the coordinator, which may have ended; nil if it is not known.
     public var process: Int32? { core.snapshot?.coordinator ?? core.record?.process }
     /// The store that is migrated, nil without a record.
@@ -230,9 +237,17 @@ public struct MigrationMonitor: Sendable {
   private static func certain(
     _ report: StatusReport, watch: StatusWatch
   ) async throws -> StatusReport {
-    guard report.decision.isUncertain else { return report }
-    try await Task.sleep(for: .milliseconds(1_100))
-    return try await look(watch) ?? report
+    if report.decision.isUncertain {
+      try await Task.sleep(for: .milliseconds(1_100))
+      return try await look(watch) ?? report
+    }
+    // The status file has the end before the record does, which tells more of it.
+    var report = report
+    for _ in 0..<20 where report.isRecording {
+      try await Task.sleep(for: .milliseconds(50))
+      report = try await look(watch) ?? report
+    }
+    return report
   }
 
   /// Looks up to five times: a file that is being created or removed may fail to open.

@@ -96,9 +96,10 @@ private final class Counting {
     connections = [reader.connection]
   }
 
-  /// The questions on one table that are answered in one pass: those whose rows are counted in
-  /// parts, if it is large, are not kept from that by others. Of the others SQLite may use indexes
-  /// for some.
+  /// The questions on one table by the passes that answer them.
+  ///
+  /// Those whose rows are counted in parts, if the table is large, are not kept from that by
+  /// others. Of the others SQLite may use indexes for some.
   func passes(_ questions: [RowCounter.Question]) -> [[RowCounter.Question]] {
     var shared: [RowCounter.Question] = []
     var others: [[RowCounter.Question]] = [[], []]

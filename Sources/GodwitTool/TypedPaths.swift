@@ -1,0 +1,60 @@
+import Godwit
+import Synchronization
+import SystemPackage
+
+/// Paths as the user typed them, for sentences that name them in full.
+///
+/// The library names files by absolute paths. Of a relative one that was typed, and of what lies at
+/// or behind it, sentences for people say the typed form; JSON has the absolute one.
+struct TypedPaths: Sendable {
+  /// Absolute paths with what was typed, the longest first.
+  private var forms: [(absolute: String, typed: String)] = []
+
+  private static let current = Mutex(TypedPaths())
+
+  /// Takes note of a path that was typed.
+  static func note(_ text: String) {
+    let path = FilePath(text)
+    guard path.isRelative else { return }
+    let absolutes = ToolProcess.absolutePaths(of: path)
+    current.withLock { paths in
+      for absolute in absolutes { paths.add(absolute.string, typed: text) }
+    }
+  }
+
+  /// The text with paths as they were typed.
+  static func applied(to text: String) -> String { current.withLock(\.self).applied(to: text) }
+
+  mutating func add(_ absolute: String, typed: String) {
+    // The root is the beginning of every path.
+    guard absolute.utf8.count > 1, !forms.contains(where: { $0.absolute == absolute }) else {
+      return
+    }
+    var typed = typed
+    while typed.utf8.count > 1, typed.hasSuffix("/") { typed.removeLast() }
+    forms.append((absolute, typed))
+    forms.sort { $0.absolute.utf8.count > $1.absolute.utf8.count }
+  }
+
+  func applied(to text: String) -> String {
+    var result = text
+    for (absolute, typed) in forms where result.contains(absolute) {
+      var shown = ""
+      var rest = result[...]
+      while let found = rest.firstRange(of: absolute) {
+        let before = rest[..<found.lowerBound]
+        shown += before
+        // Within another path it is a part of that.
+        let isWithin = (before.last ?? shown.last).map(Self.isOfPath) ?? false
+        shown += isWithin ? absolute : typed
+        rest = rest[found.upperBound...]
+      }
+      result = shown + rest
+    }
+    return result
+  }
+
+  private static func isOfPath(_ character: Character) -> Bool {
+    character.isLetter || character.isNumber || "/.-_~+@".contains(character)
+  }
+}
