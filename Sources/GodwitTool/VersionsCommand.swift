@@ -9,10 +9,13 @@ struct VersionsCommand: ParsableCommand {
     examples: [
       "godwit versions lock Shop.xcdatamodeld",
       "godwit versions check Shop.xcdatamodeld",
+      "godwit versions find Shop.xcdatamodeld crash.log",
     ],
     statuses: [:],
     page: "docs/versions.md",
-    subcommands: [VersionsLockCommand.self, VersionsCheckCommand.self])
+    subcommands: [
+      VersionsLockCommand.self, VersionsCheckCommand.self, VersionsFindCommand.self,
+    ])
 
   func run() throws { throw MissingSubcommand(of: Self.self) }
 }
@@ -92,6 +95,41 @@ struct VersionsCheckCommand: AsyncParsableCommand {
       for line in report.lines { Terminal.standardOutput.line(text: line) }
     }
     if !report.problems.isEmpty { throw ExitCode(ExitStatus.impossible.rawValue) }
+  }
+}
+
+struct VersionsFindCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "find",
+    abstract: "Tells which version a store has, by the log of an app that could not open it.",
+    discussion: """
+      Core Data writes the store's metadata into the log when it cannot open or migrate it. The first \
+      NSStoreModelVersionHashes in the log are compared with all versions of the model; a log may \
+      shorten them, and may be cut.
+      """,
+    examples: [
+      "godwit versions find Shop.xcdatamodeld crash.log"
+    ],
+    statuses: [
+      0: "it is a version of the model",
+      66: "the log has no version hashes",
+      78: "no version has these hashes; the nearest one is named",
+    ],
+    page: "docs/versions.md")
+
+  @Argument(help: "The model: an .xcdatamodeld or a .momd.")
+  var model: FilePath
+
+  @Argument(help: "The log, if not standard input.")
+  var log: FilePath?
+
+  func run() throws {
+    let found = try LoggedVersion(contentsOf: log)
+    let versions = try VersionLock(of: model)
+    for line in found.sentences(for: versions, model: model) {
+      Terminal.standardOutput.line(text: line)
+    }
+    if found.versions(in: versions).isEmpty { throw ExitCode(ExitStatus.impossible.rawValue) }
   }
 }
 

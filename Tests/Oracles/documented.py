@@ -20,9 +20,11 @@ import glob
 import importlib.util
 import json
 import os
+import plistlib
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -40,7 +42,7 @@ COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "
             "inspect", "export", "diff", "map", "model", "versions", "generate", "list", "rollback",
             "finish", "discard", "serve")
 # Commands whose options are those of commands within.
-WITHIN = {"model": ["export"], "versions": ["lock", "check"]}
+WITHIN = {"model": ["export"], "versions": ["lock", "check", "find"]}
 # Options of swift build, scripts/install and scripts/bench that the pages name.
 FOREIGN = {"--static-swift-stdlib", "--prefix", "--scale", "--rounds", "--only", "--list"}
 # Options that every program has.
@@ -50,6 +52,19 @@ SETTINGS = ("running", "paused", "migrated", "released")
 PATIENCE = 300
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
+
+
+def write_log(store, path):
+    """The version hashes of a store as Core Data logs them."""
+    with contextlib.closing(sqlite3.connect(store)) as db:
+        (plist,), = db.execute("select Z_PLIST from Z_METADATA")
+    hashes = plistlib.loads(plist)["NSStoreModelVersionHashes"]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("CoreData: error: metadata={\n    NSStoreModelVersionHashes =     {\n")
+        for name, data in hashes.items():
+            words = " ".join(data[n:n + 4].hex() for n in range(0, 32, 4))
+            file.write(f"        {name} = <{words}>;\n")
+        file.write("    };\n")
 
 
 class Command(NamedTuple):
@@ -344,6 +359,7 @@ class Runner:
     def _set(self, setting, folder):
         """Makes of the store in a folder what commands are about."""
         store, model = (os.path.join(folder, n) for n in ("Shop.sqlite", "Shop.xcdatamodeld"))
+        write_log(store, os.path.join(folder, "crash.log"))
         if setting == "migrated":
             self.tool.run("migrate", store, "--to", model)
             self.tool.run("migrate", os.path.join(folder, "Old.sqlite"), "--to", model,

@@ -62,6 +62,9 @@ public struct VersionLock: Hashable, Sendable {
   public let current: String?
   private let versions: [LockedVersion]
 
+  /// The versions, in their order.
+  var locked: [LockedVersion] { versions }
+
   /// The names of the versions, in their order.
   public var names: [String] { versions.map(\.name) }
 
