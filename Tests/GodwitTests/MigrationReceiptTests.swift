@@ -92,6 +92,23 @@ import Testing
     #expect(receipt.values == ["Note.title=\"x\""])
   }
 
+  @Test(arguments: [
+    ("\"Note\" : 30", "\"Note\" : 31"), ("\"bytes\" : ", "\"bytes\" : 9"),
+    ("\"uuid\" : \"", "\"uuid\" : \"0"),
+  ])
+  func `a receipt that was edited is not what the store is`(
+    old: String, new: String
+  ) async throws {
+    _ = try await migrate()
+    let text = try String(contentsOfFile: file.string, encoding: .utf8)
+    #expect(text.contains(old))
+    try text.replacing(old, with: new).write(
+      toFile: file.string, atomically: true, encoding: .utf8)
+    let report = try ReceiptCheck(file).run([output])
+    #expect(!report.isAlike)
+    #expect(report.lines.contains { $0.contains("it was edited") })
+  }
+
   @Test func `both stores are found to be as the receipt says`() async throws {
     _ = try await migrate()
     let report = try ReceiptCheck(file).run([output, store])

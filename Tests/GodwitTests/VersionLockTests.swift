@@ -112,7 +112,8 @@ import Testing
     {
       try Data(text.utf8).write(to: URL(filePath: file.string))
       #expect(throws: MigrationFailure.self) { try VersionLock(contentsOf: file) }
-      #expect(throws: MigrationFailure.self) { try locked() }
+      let error = #expect(throws: MigrationFailure.self) { try locked() }
+      #expect(error?.exitStatus == .cannotCreate)
       #expect(try String(contentsOfFile: file.string, encoding: .utf8) == text)
     }
     #expect(throws: MigrationFailure.self) {
@@ -160,6 +161,10 @@ import Testing
     let one = try await VersionLock.report(
       on: bundle.appending("1.xcdatamodel"), .revision("HEAD"))
     #expect(one.released == ["1", "2"])
+    let link = FilePath(given.folder.path).appending("Linked.xcdatamodeld")
+    try FileManager.default.createSymbolicLink(
+      atPath: link.string, withDestinationPath: bundle.string)
+    #expect(try await VersionLock.report(on: link, .revision("HEAD")).released == ["1", "2"])
     for revision in ["v2.0", "--upload-pack=x", "HEAD:other"] {
       await #expect(throws: MigrationFailure.self) {
         try await VersionLock.report(on: bundle, .revision(revision))
@@ -171,6 +176,12 @@ import Testing
       try await VersionLock.report(on: bundle, .revision("HEAD"))
     }
     #expect(error?.description.contains("is not in HEAD") == true)
+    // A clone of CI has the last commit alone.
+    try Data("0\n".utf8).write(to: given.folder.appending(path: ".git/shallow"))
+    let shallow = await #expect(throws: MigrationFailure.self) {
+      try await VersionLock.report(on: bundle, .revision("v0.9"))
+    }
+    #expect(shallow?.description.contains("--unshallow") == true)
   }
 
   @Test func `a store whose version is in no model is told with the nearest one`() async throws {

@@ -12,7 +12,9 @@ extension VersionLock {
   ///   - revision: whatever `git` takes for a commit, such as a tag.
   /// - Throws: `MigrationFailure`, if there is no `git`, no such revision or no such bundle in it.
   public init(of bundle: FilePath, since revision: String) async throws {
-    let path = ModelBundle.enclosing(bundle)
+    let named = ModelBundle.enclosing(bundle)
+    // Git knows neither links nor `.` by the name of the bundle.
+    let path = (try? Files.resolved(named)) ?? named
     guard let name = path.lastComponent else { throw GitRevision.missing(path, in: revision) }
     let folder = try MigrationFailure.catching { try TemporaryFolder() }
     defer { withExtendedLifetime(folder) {} }
@@ -61,11 +63,29 @@ struct GitRevision {
         input: .none, output: .bytes(limit: Self.limit), error: .string(limit: 1 << 16))
       if case .exited(0) = done.terminationStatus { return done.standardOutput }
       let why = done.standardError.split(whereSeparator: \.isNewline).first ?? "it failed"
-      throw MigrationFailure(.notFound, "git finds nothing of \(revision) in \(folder): \(why).")
+      var sentences = ["git finds nothing of \(revision) in \(folder): \(why)."]
+      if isShallow {
+        sentences.append(
+          "This clone is shallow, as those of CI are: fetch the earlier commits and tags (`git fetch "
+            + "--unshallow --tags`, or fetch-depth: 0).")
+      }
+      throw MigrationFailure(.notFound, sentences)
     } catch let error as SubprocessError {
       throw MigrationFailure(
         .notFound, "git cannot be run (\(error)): install it, or lock the versions in a file.")
     }
+  }
+
+  /// Whether the clone lacks earlier commits.
+  private var isShallow: Bool {
+    var place = folder
+    while !place.components.isEmpty {
+      if let found = try? Files.fileStatusIfPresent(place.appending(".git")), found.isDirectory {
+        return (try? Files.fileStatusIfPresent(place.appending(".git/shallow"))) ?? nil != nil
+      }
+      place.removeLastComponent()
+    }
+    return false
   }
 
   static func missing(_ path: FilePath, in revision: String) -> MigrationFailure {

@@ -82,6 +82,18 @@ extension VersionLock {
     public var notes: [String]
   }
 
+  /// The lock in a file that is to be written.
+  private static func earlier(in file: FilePath) throws -> VersionLock {
+    do {
+      return try VersionLock(contentsOf: file)
+    } catch let failure as MigrationFailure where failure.exitStatus == .damaged {
+      throw MigrationFailure(
+        .cannotCreate,
+        "\(file) is no lock of versions, and stays as it is: restore it from version control, name "
+          + "another file, or remove it.")
+    }
+  }
+
   /// Writes the versions of a model to their file.
   ///
   /// - Parameter accepted: the names of versions that may be edited or gone.
@@ -94,7 +106,7 @@ extension VersionLock {
       let now = try VersionLock(of: model)
       let before =
         try Files.fileStatusIfPresent(file).map { $0.kind == .file && $0.size > 0 } == true
-        ? try VersionLock(contentsOf: file) : nil
+        ? try earlier(in: file) : nil
       let known = Set(now.names + (before?.names ?? []))
       if let unknown = accepted.first(where: { !known.contains($0) }) {
         throw MigrationFailure(

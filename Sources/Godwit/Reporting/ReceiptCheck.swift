@@ -145,7 +145,14 @@ extension MigrationReceipt.Store {
     if sha256 != expected.sha256 {
       lines.append(
         "its bytes have the SHA-256 \(sha256) and had \(expected.sha256): it was written since.")
-      lines += countDifferences(from: expected)
+      let counts = countDifferences(from: expected)
+      lines +=
+        counts ?? ["its objects cannot be counted: it is damaged, or its model is not known."]
+      if counts?.isEmpty == true {
+        lines.append("it has as many objects and references as it had.")
+      }
+    } else {
+      lines += contradictions(to: expected)
     }
     if externalFiles != expected.externalFiles {
       lines.append(
@@ -155,15 +162,27 @@ extension MigrationReceipt.Store {
     return lines
   }
 
-  private func countDifferences(from expected: Self) -> [String] {
-    guard let then = expected.objects, let then2 = expected.references else { return [] }
-    guard let objects, let references else {
-      return ["its objects cannot be counted: it is damaged, or its model is not known."]
+  /// What a receipt says of a store with these very bytes and what they are not.
+  private func contradictions(to expected: Self) -> [String] {
+    var lines: [String] = []
+    if uuid != expected.uuid { lines.append("its UUID is \(uuid), and not \(expected.uuid).") }
+    if versionChecksum != expected.versionChecksum {
+      lines.append("its version has another checksum: \(versionChecksum).")
     }
-    let lines =
-      Self.differences(objects, from: then, "object")
+    if bytes != expected.bytes {
+      lines.append("it has \(GroupedText(bytes)) bytes, and not \(GroupedText(expected.bytes)).")
+    }
+    lines += countDifferences(from: expected) ?? []
+    let edited = "its bytes are those of the receipt, which says something else: it was edited."
+    return lines.isEmpty ? [] : [edited] + lines
+  }
+
+  /// How the counts differ; nil where the store's objects cannot be counted.
+  private func countDifferences(from expected: Self) -> [String]? {
+    guard let then = expected.objects, let then2 = expected.references else { return [] }
+    guard let objects, let references else { return nil }
+    return Self.differences(objects, from: then, "object")
       + Self.differences(Self.counts(references), from: Self.counts(then2), "reference")
-    return lines.isEmpty ? ["it has as many objects and references as it had."] : lines
   }
 
   private static func counts(_ references: [MigrationReceipt.References]) -> [String: Int64] {
