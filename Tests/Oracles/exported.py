@@ -12,6 +12,8 @@ import json
 import os
 import plistlib
 import sqlite3
+import subprocess
+import sys
 import uuid
 
 from coredata import INTEGERS, Attribute, Bundle, Layout, bundles, key
@@ -305,6 +307,50 @@ def made_stores(tool, folder, root):
         yield path, bundle.models[name]
 
 
+# Another reader
+
+PANDAS = """
+import json, sys
+import pandas
+for path in sys.argv[1:]:
+    if path.endswith(".csv"):
+        table = pandas.read_csv(path, dtype=str, keep_default_na=False)
+    else:
+        table = pandas.read_json(path, lines=True, dtype=False, convert_dates=False,
+                                 precise_float=True)
+        table = table.astype(object).where(table.notna(), None)
+    print(json.dumps(table.to_dict("records")))
+"""
+
+
+def check_pandas(tool, folder, root):
+    """Pandas reads the same rows as the readers above."""
+    python = next((p for p in (sys.executable, "/usr/bin/python3") if os.path.exists(p)
+                   and not subprocess.run([p, "-c", "import pandas"],
+                                          capture_output=True).returncode), None)
+    if python is None:
+        print("pandas is missing (python3-pandas), so it reads no export")
+        return []
+    found = []
+    for path, _ in made_stores(tool, folder, root):
+        for form in ("csv", "jsonl"):
+            out = f"{path}.{form}"
+            tool.run("export", path, "--format", form, "--output", out)
+            files = sorted(glob.glob(os.path.join(out, f"*.{form}")))
+            done = subprocess.run([python, "-c", PANDAS, *files], capture_output=True, text=True,
+                                  check=True)
+            for file, line in zip(files, done.stdout.splitlines(), strict=True):
+                rows = json.loads(line)
+                if form == "csv":
+                    wanted = [{k: v or "" for k, v in row.items()} for row in read_csv(file)]
+                else:
+                    with open(file, encoding="utf-8") as lines:
+                        wanted = [json.loads(each) for each in lines]
+                found += [f"{file}: pandas reads {one!r:.200} for {other!r:.200}"
+                          for one, other in zip(rows, wanted, strict=True) if one != other]
+    return found[:10]
+
+
 def cases(tool, options, root):
     def sample(folder):
         found = []
@@ -316,6 +362,7 @@ def cases(tool, options, root):
             check_refusals(tool, path, base)
         return found
     yield "sample", sample
+    yield "pandas", lambda folder: check_pandas(tool, folder, root)
     paths = real_stores(options.corpus)
     known = bundles(options.corpus).values() if paths else ()
     for path in paths:
