@@ -197,7 +197,7 @@ let package = Package(
     // MARK: Tests
     .target(
       name: "TestSupport",
-      dependencies: ["ObjectModel", "Expressions", .grdb, .systemPackage],
+      dependencies: ["ObjectModel", "Expressions", "Planning", .grdb, .systemPackage],
       path: "Tests/TestSupport",
       swiftSettings: strict),
     .target(
@@ -311,8 +311,7 @@ let package = Package(
     .tests(
       of: "MigrationWorker",
       [
-        "MigrationEngine", "MigrationStatus", "PageEngine", "Planning", "RowPrograms", "Schema",
-        "SQLEngine",
+        "MigrationEngine", "PageEngine", "Planning", "RowPrograms", "Schema", "SQLEngine",
         "StoreFormat", "SystemCalls", "TestSupport", .grdb, .systemPackage,
       ]),
     .tests(of: "MigrationStatus", ["CLMDB", "LMDB", "SystemCalls", "TestSupport", .systemPackage]),

@@ -403,12 +403,18 @@ int csystem_is_network_file_system(const char *path) {
 #endif
 }
 
-int csystem_memory_file(void) {
+int csystem_message_pipe(int *reading, int *writing) {
+  int ends[2];
 #ifdef __linux__
-  return result(memfd_create("anonymous", MFD_CLOEXEC));
+  if (pipe2(ends, O_CLOEXEC) != 0) return -errno;
 #else
-  return -ENOTSUP;
+  if (pipe(ends) != 0) return -errno;
+  for (int i = 0; i < 2; i++) fcntl(ends[i], F_SETFD, FD_CLOEXEC);
 #endif
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  *reading = ends[0];
+  *writing = ends[1];
+  return 0;
 }
 
 int csystem_terminal_size(int descriptor, int *columns, int *rows) {

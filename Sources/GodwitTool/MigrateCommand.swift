@@ -127,6 +127,14 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   @Option(
+    help: ArgumentHelp(
+      """
+      Start workers by this command, such as "srun -N1 -n1 -c1", maybe on other machines: it runs \
+      this executable, and store and work folder have to be there at the same paths.
+      """, valueName: "command"))
+  var launcher: CommandWords?
+
+  @Option(
     help: """
       What makes the new store, which is the same by each; auto chooses the fastest. `edit` alone \
       changes the store itself, where little of it changes and no --output is named.
@@ -194,6 +202,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.swapFile = postponeSwap
     migration.logsSQL = logSQL
     migration.engine = engine
+    migration.workerLauncher = launcher?.words ?? []
     migration.keepsRecord = !noRecord
     migration.leavesInstantsUntold = logFormat != .json
     migration.namesVersions = !report.isEmpty || !receipt.isEmpty
@@ -210,6 +219,7 @@ struct MigrateCommand: AsyncParsableCommand {
         ("--report", !report.isEmpty), ("--receipt", !receipt.isEmpty),
         ("--log-format json", logFormat == .json),
         ("--log-sql", logSQL), ("--postpone-swap", postponeSwap != nil),
+        ("--launcher", launcher != nil),
       ] where isGiven {
         throw ValidationError("\(name) is about one store: name no other, or leave it out.")
       }

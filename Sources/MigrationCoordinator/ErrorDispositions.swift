@@ -10,6 +10,7 @@ extension MigrationError: DisposedError {
     switch self {
     case .diskFull, .alreadyRunning, .interrupted: .system
     case .workerNotStarted: [.workReusable, .retryable]
+    case .workerForeign, .shardUnseen: .system
     case .manifestUnreadable: .device
     // The result may be damaged by its device, or because the source is.
     case .resultDamaged: [.workReusable, .deviceFailed, .sourceSuspect]
@@ -37,7 +38,7 @@ extension WorkerLifecycle.Reason {
     switch self {
     case .failed(let failure): failure.disposition
     // Most likely for a lack of memory.
-    case .killed(signal: 9): .system
+    case .killed(signal: 9), .lost: .system
     case .exited, .killed: [.workSuspect]
     }
   }

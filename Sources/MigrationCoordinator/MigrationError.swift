@@ -79,6 +79,10 @@ package enum MigrationError: Error, Sendable {
   case workOrderFailed(order: Int, attempts: Int, WorkerLifecycle.Reason)
   /// The system started no worker process.
   case workerNotStarted(cause: any Error)
+  /// The launcher started another program as a worker, or another build of this one.
+  case workerForeign(host: String, version: String)
+  /// A worker completed a shard, and this machine does not see the file.
+  case shardUnseen(FilePath)
   /// A manifest is not of this plan, of its order or of its pieces.
   case manifestForeign(FilePath)
   /// A manifest is not JSON of this version.

@@ -80,6 +80,8 @@ package struct DivisionRules: Hashable, Codable, Sendable {
   package var rangeRows: Int64?
   /// Whether each step is a stage with a store of its own, even if steps could be combined.
   package var isStepwise = false
+  /// Whether workers are started by a command, maybe on other machines.
+  package var usesLauncher = false
 
   /// Creates the default rules.
   package init() {}
@@ -89,5 +91,6 @@ package struct DivisionRules: Hashable, Codable, Sendable {
     case engine
     case rangeRows = "range-rows"
     case isStepwise = "stepwise"
+    case usesLauncher = "launcher"
   }
 }

@@ -13,7 +13,7 @@ import SystemPackage
 /// Work that was made for anything else is neither taken over nor removed: whoever wants to begin
 /// anew says so.
 struct RunInputs: ResumableFile, Hashable {
-  static let formatVersion = 2
+  static let formatVersion = 3
 
   private var version: String
   private var fingerprint: SourceFingerprint

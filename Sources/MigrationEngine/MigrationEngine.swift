@@ -72,6 +72,15 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Starts work that the coordinator does while workers run, nil for none.
   func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)?
 
+  /// Reserves an extent of the result for a worker; its number, from 0.
+  ///
+  /// - Throws: `ShardError` where workers of the engine write to files of their own.
+  func claimExtent(in paths: MigrationPaths) throws -> Int64
+
+  /// Keeps workers that nobody knows the end of from the files of the stage: what they write from
+  /// now on is lost. No other worker runs meanwhile.
+  func fence(_ paths: MigrationPaths) throws
+
   /// The combined summary of shards made from objects, nil if rows were migrated.
   static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary?
 
@@ -141,6 +150,12 @@ extension MigrationEngine {
   package var sharesBlocks: Bool { false }
   /// By default each worker syncs its shard.
   package var syncsShards: Bool { true }
+  /// By default workers write to their shards alone.
+  package func claimExtent(in paths: MigrationPaths) throws -> Int64 {
+    throw ShardError(.orderIncomplete)
+  }
+  /// By default each attempt has files of its own.
+  package func fence(_ paths: MigrationPaths) throws {}
   /// By default the coordinator only waits for the workers.
   package func accompany(_ paths: MigrationPaths) throws -> (any Accompaniment)? { nil }
 }

@@ -54,6 +54,10 @@ package protocol ShardProgress {
   func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) throws
   /// The last row was written.
   func end()
+  /// Reserves an extent of the result, which no other worker gets; its number, from 0.
+  ///
+  /// - Throws: the failure to reserve one.
+  func claimExtent() throws -> Int64
 }
 
 /// What an engine made of a work order.

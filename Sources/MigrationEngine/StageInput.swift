@@ -30,6 +30,8 @@ package struct StageInput: Sendable {
   package var workers: Int
   /// Cuts every table into ranges of this many rows; nil leaves the cuts to the planner.
   package var rangeRows: Int64?
+  /// Whether workers may run on other machines, which share nothing but the files.
+  package var hasRemoteWorkers = false
   /// The memory that all processes may use together, in bytes.
   package var memory: Int64
   /// Whether workers digest rows for a full verification.

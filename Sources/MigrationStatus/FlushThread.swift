@@ -4,7 +4,7 @@ import Foundation
 ///
 /// A thread and not a task: two busy tasks were measured to delay a beat of 50 ms by 2 s on a pool
 /// of two threads, and a flush may block, which must not take a thread of the pool.
-final class FlushThread: @unchecked Sendable {
+package final class FlushThread: @unchecked Sendable {
   // @unchecked: `condition` guards all that changes.
   private let condition = NSCondition()
   private var isWoken = false
@@ -15,7 +15,7 @@ final class FlushThread: @unchecked Sendable {
   private static let leastGap = 0.02
 
   /// Starts the thread; `flush` runs on it alone.
-  init(every interval: Duration, flush: @escaping @Sendable () -> Void) {
+  package init(every interval: Duration, flush: @escaping @Sendable () -> Void) {
     precondition(interval >= .milliseconds(100), "faster is of no use and wears on writers")
     let seconds = interval / .seconds(1)
     let thread = Thread { [self] in
@@ -48,7 +48,7 @@ final class FlushThread: @unchecked Sendable {
   }
 
   /// Flushes as soon as it may, instead of at the end of the interval.
-  func wake() {
+  package func wake() {
     condition.lock()
     isWoken = true
     condition.signal()
@@ -56,7 +56,7 @@ final class FlushThread: @unchecked Sendable {
   }
 
   /// Ends the thread after one more flush, without waiting for it.
-  func end() {
+  package func end() {
     condition.lock()
     isStopping = true
     condition.broadcast()
@@ -64,7 +64,8 @@ final class FlushThread: @unchecked Sendable {
   }
 
   /// Ends the thread after one more flush; false if it has not ended within the timeout.
-  func stop(within timeout: Duration) -> Bool {
+  @discardableResult
+  package func stop(within timeout: Duration) -> Bool {
     let deadline = Date(timeIntervalSinceNow: timeout / .seconds(1))
     end()
     condition.lock()

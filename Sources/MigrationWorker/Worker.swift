@@ -1,44 +1,41 @@
 import EngineList
 import Foundation
 package import MigrationEngine
-package import MigrationStatus
 package import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
 
 // (1) The source is opened immutable and never written.
-// (2) A shard counts once its manifest has its name: the file is synced first.
-// (3) Nothing that happens to the status file stops the work.
+// (2) A shard counts once the coordinator has its manifest: the file is synced first.
+// (3) A worker writes to its shard and to extents that the coordinator gave it, to nothing else.
 
 /// Executes one work order.
 package struct Worker {
   private let document: WorkOrderDocument
-  private let status: StatusFile?
+  private let link: any WorkerLink
   private let policies: PolicyFactories
   private let isInCoordinator: Bool
-
-  /// Describes a failure for the status file.
-  private let words: @Sendable (any Error) -> String
+  private let reportsProgress: Bool
   private let gate = WorkerGate()
 
   /// Creates a worker.
   ///
   /// - Parameters:
-  ///   - status: the status file for the progress, nil for none.
+  ///   - link: the coordinator.
   ///   - policies: creates the policies that mapping models name.
   ///   - isInCoordinator: whether this is the coordinator's own process.
-  ///   - words: describes a failure for the status file.
+  ///   - reportsProgress: whether the coordinator receives progress and sets the pace; otherwise
+  ///     the order is too small for that.
   package init(
-    document: WorkOrderDocument, status: StatusFile?, policies: PolicyFactories = [:],
-    isInCoordinator: Bool = false,
-    words: @escaping @Sendable (any Error) -> String = { "\($0)" }
+    document: WorkOrderDocument, link: any WorkerLink, policies: PolicyFactories = [:],
+    isInCoordinator: Bool = false, reportsProgress: Bool = true
   ) {
     self.document = document
-    self.status = status
+    self.link = link
     self.policies = policies
     self.isInCoordinator = isInCoordinator
-    self.words = words
+    self.reportsProgress = reportsProgress
   }
 
   /// Reads a work order from the bytes that the coordinator passes on standard input.
@@ -55,7 +52,7 @@ package struct Worker {
   /// Ends the work soon: `run` throws `CancellationError`.
   package func cancel() { gate.close() }
 
-  /// Makes the shard, then its manifest, and returns that.
+  /// Makes the shard, and returns its manifest.
   ///
   /// - Throws: `CancellationError`, `ShardError`, `StoreError` and the errors of mappings and
   ///   policies.
@@ -64,8 +61,8 @@ package struct Worker {
     let started = ContinuousClock.now
     let order = document.order
     let memory = PeakMemory()
-    let flusher = startReporting()
-    defer { flusher?.stop() }
+    let reporter = startReporting()
+    defer { reporter?.stop() }
     do {
       guard let engine = EngineList.engine(named: document.engine) else {
         throw ShardError(.orderUnreadable("no engine is called \(document.engine.rawValue)"))
@@ -73,8 +70,8 @@ package struct Worker {
       let shard = try engine.makeShard(
         ShardWork(
           document: document, policies: policies,
-          progress: FlushedProgress(
-            flusher: flusher, gate: gate, memory: memory, of: document,
+          progress: ReportedProgress(
+            reporter: reporter, link: link, gate: gate, memory: memory, of: document,
             inCoordinator: isInCoordinator)))
       try requireSameSource()
       var manifest = ShardManifest(
@@ -86,25 +83,9 @@ package struct Worker {
       manifest.outcome = shard.outcome
       manifest.digestsRows = shard.digestsRows
       manifest.read = shard.read
-      if document.keepsManifest || !isInCoordinator {
-        try Files.writeFileAtomically(
-          VersionedFile(manifest).sealed(), to: FilePath(document.manifest),
-          syncs: document.syncs)
-      }
-      flusher?.change { record in
-        record.state = .done
-        record.rowsDone = record.rowsTotal
-        record.bytesDone = record.bytesTotal
-      }
       return manifest
     } catch {
-      let placed = placed(error)
-      let text = error is CancellationError ? "" : words(placed)
-      flusher?.change { record in
-        record.state = .failed
-        record.error = text
-      }
-      throw placed
+      throw placed(error)
     }
   }
 
@@ -134,42 +115,31 @@ package struct Worker {
     let source = try SourceFile.main(of: FilePath(document.source))
     let found = try Files.fileStatusIfPresent(source).map { status in
       FileIdentity(
-        device: status.device, inode: status.inode, bytes: status.size, modified: status.modified,
-        changed: status.changed)
+        device: expected.device.map { _ in status.device }, inode: status.inode,
+        bytes: status.size, modified: status.modified, changed: status.changed)
     }
     if found != expected {
       throw StoreError(problem: .changedDuringMigration, store: source)
     }
   }
 
-  private func startReporting() -> PartFlusher? {
-    guard let status else { return nil }
+  private func startReporting() -> WorkReporter? {
+    guard reportsProgress else { return nil }
     // Before the first row: a run that is held starts nothing.
-    gate.look(at: status)
-    let order = document.order
-    var record =
-      (try? status.part(workOrder: UInt32(order.number)))
-      ?? PartRecord(
-        workOrder: UInt32(order.number), partition: UInt32(order.partition),
-        rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
-    let own = Processes.own
-    record.attempt = UInt32(document.attempt) - 1
-    record.start(
-      process: own, processStart: Processes.startTime(of: own) ?? 0, at: WallClock.now())
-    record.table = order.pieces.first?.destinationTable ?? ""
-    record.memoryLimit = UInt64(clamping: document.memory)
-    // The coordinator tells its own memory.
-    return PartFlusher(
-      file: status, record: record, every: .milliseconds(100), measuresMemory: !isInCoordinator
-    ) { [gate] in
-      gate.look(at: status)
+    gate.follow(link.pace)
+    var progress = WorkProgress()
+    progress.table = document.order.pieces.first?.destinationTable ?? ""
+    // The coordinator reports its own memory.
+    return WorkReporter(progress, to: link, measuresMemory: !isInCoordinator) { [gate, link] in
+      gate.follow(link.pace)
     }
   }
 }
 
-/// Publishes the progress of a shard to the status file, and samples the memory from time to time.
-private final class FlushedProgress: ShardProgress {
-  private let flusher: PartFlusher?
+/// Reports the progress of a shard, and samples the memory from time to time.
+private final class ReportedProgress: ShardProgress {
+  private let reporter: WorkReporter?
+  private let link: any WorkerLink
   private let gate: WorkerGate
   private let memory: PeakMemory
   private let document: WorkOrderDocument
@@ -178,10 +148,11 @@ private final class FlushedProgress: ShardProgress {
   private var lastKey: Int64 = 0
 
   init(
-    flusher: PartFlusher?, gate: WorkerGate, memory: PeakMemory, of document: WorkOrderDocument,
-    inCoordinator: Bool
+    reporter: WorkReporter?, link: any WorkerLink, gate: WorkerGate, memory: PeakMemory,
+    of document: WorkOrderDocument, inCoordinator: Bool
   ) {
-    self.flusher = flusher
+    self.reporter = reporter
+    self.link = link
     self.gate = gate
     self.memory = memory
     self.document = document
@@ -189,15 +160,15 @@ private final class FlushedProgress: ShardProgress {
   }
 
   func begin(_ name: String) throws {
-    flusher?.change { $0.table = name }
+    reporter?.change { $0.table = name }
     try pass(0)
   }
 
   /// Waits while the run is held, or as long as it is too fast.
   private func pass(_ bytes: UInt64) throws {
     try gate.pass(bytes) { isWaiting in
-      flusher?.change { $0.isPaused = isWaiting }
-      flusher?.publish()
+      reporter?.change { $0.isPaused = isWaiting }
+      reporter?.publish()
     }
   }
 
@@ -212,7 +183,7 @@ private final class FlushedProgress: ShardProgress {
   /// Tells of rows bit by bit where their bytes take longer than a moment: an engine reports many
   /// at once, and nobody may take a slow run for a dead one.
   private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
-    guard let flusher else { return try pass(bytes) }
+    guard let reporter else { return try pass(bytes) }
     var (rowsTold, bytesTold): (UInt64, UInt64) = (0, 0)
     repeat {
       let portion = gate.portion(of: bytes - bytesTold)
@@ -220,7 +191,7 @@ private final class FlushedProgress: ShardProgress {
       let isLast = bytesTold == bytes
       let share = isLast ? 1 : Double(bytesTold) / Double(bytes)
       let upTo = isLast ? rows : UInt64(Double(rows) * share)
-      flusher.advance(
+      reporter.advance(
         rows: upTo - rowsTold, bytes: portion, lastKey: isLast ? lastKey : self.lastKey)
       rowsTold = upTo
       try pass(portion)
@@ -229,6 +200,8 @@ private final class FlushedProgress: ShardProgress {
   }
 
   func end() { reachFaultPoint(isLast: true) }
+
+  func claimExtent() throws -> Int64 { try link.claimExtent() }
 
   private func reachFaultPoint(isLast: Bool) {
     FaultPoint.afterFlush(

@@ -1,10 +1,7 @@
 import Foundation
 import MigrationStatus
+import Planning
 import SystemCalls
-
-// (1) A worker stands still only while the run's record says so and its coordinator is there to
-//     take it back: a record that is old holds nobody, unless a signal has stopped the coordinator.
-// (2) A file that cannot be read holds nobody.
 
 /// Lets a worker pass as fast as the run may go.
 final class WorkerGate: @unchecked Sendable {
@@ -14,25 +11,13 @@ final class WorkerGate: @unchecked Sendable {
   private var isClosed = false
   private var throttle = Throttle()
 
-  /// Records of this age, in nanoseconds, hold nobody: the coordinator cannot write any more.
-  private static let trustedAge: Int64 = 5_000_000_000
-
-  /// Looks at what the coordinator says, from the thread that publishes the progress.
-  func look(at file: StatusFile) {
-    let run = try? file.run()
+  /// Follows what the coordinator says, from the thread that reports the progress.
+  func follow(_ pace: WorkPace) {
     condition.lock()
     defer { condition.unlock() }
-    isHeld = run.map { Self.holds($0, at: WallClock.now()) } ?? false
-    throttle.limit(to: run?.workerRate ?? 0, at: MonotonicClock.now())
+    isHeld = pace.isHeld
+    throttle.limit(to: pace.rate, at: MonotonicClock.now())
     condition.broadcast()
-  }
-
-  private static func holds(_ run: RunRecord, at now: Int64) -> Bool {
-    guard run.phase.isWorking else { return false }
-    if Processes.presence(run.coordinator, startTime: run.coordinatorStart) == .stopped {
-      return true
-    }
-    return run.hold != .none && (now - run.heartbeatAt).magnitude < trustedAge.magnitude
   }
 
   /// Lets nobody pass any more.

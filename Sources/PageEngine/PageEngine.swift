@@ -69,7 +69,7 @@ package struct PageEngine: MigrationEngine {
       moves: moves, source: stage.survey.access.readable,
       encoding: TextEncoding(header: stage.survey.header.textEncoding),
       sourceBytes: stage.survey.access.fingerprint.bytes + stage.bytesFromFiles,
-      isSole: plan.workOrders.count == 1)
+      isSole: plan.workOrders.count == 1, hasRemoteWorkers: stage.hasRemoteWorkers)
     return (PageEngine(layout: layout), plan)
   }
 
@@ -135,9 +135,29 @@ package struct PageEngine: MigrationEngine {
     return EnginePayload(work)
   }
 
-  /// Whether workers sync: only where the system does not name its start, so that a restart would
-  /// pass unnoticed.
+  /// Whether workers sync: only where a restart would pass unnoticed, since the system does not
+  /// name its start or is another machine's.
   package var syncsShards: Bool { layout.boot == nil }
+
+  /// Adds a byte to the log of claims, as workers on this machine do themselves.
+  ///
+  /// - Throws: `PageError`, as `fileFull` where no page numbers are left.
+  package func claimExtent(in paths: MigrationPaths) throws -> Int64 {
+    let log = try Files.open(paths.claims, mode: .writeOnly, options: [.append])
+    return try log.closeAfter { try ClaimLog.append(to: log) - 1 }
+  }
+
+  /// Puts a copy in the place of the result: workers that still have it open write to a file
+  /// without a name.
+  package func fence(_ paths: MigrationPaths) throws {
+    guard layout.hasRemoteWorkers, try Files.fileStatusIfPresent(paths.result) != nil else {
+      return
+    }
+    let copy = FilePath(paths.result.string + ".fenced")
+    try Files.remove(copy)
+    try Files.cloneOrCopy(from: paths.result, to: copy)
+    try Files.rename(copy, to: paths.result)
+  }
 
   /// Has the system write the growing result to the disk, unless workers write past its cache or
   /// there is little to write.
@@ -167,7 +187,9 @@ package struct PageEngine: MigrationEngine {
       throw ShardError(.orderIncomplete)
     }
     do {
-      var writer = try PageShardWriter(document: work.document, work: task, policies: work.policies)
+      var writer = try PageShardWriter(
+        document: work.document, work: task, policies: work.policies,
+        claimExtent: work.progress.claimExtent)
       let pieces = try work.write(into: &writer)
       let outcome = EnginePayload(try writer.finishPages())
       let read = writer.propertiesRead

@@ -40,7 +40,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private var isUnmovable = false
 
   init(
-    document: WorkOrderDocument, work: PageWork, policies: PolicyFactories = [:]
+    document: WorkOrderDocument, work: PageWork, policies: PolicyFactories = [:],
+    claimExtent: @escaping () throws -> Int64
   ) throws {
     let connection = try StoreConnection.scratch(
       FilePath(":memory:"), cacheBytes: document.memory / 16, textEncoding: work.encoding.rawValue,
@@ -67,7 +68,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     }
     let source = try SourceFile(FilePath(document.source))
     let claims = ClaimLog(
-      descriptor: log, firstPage: work.firstPage, extentLength: work.extentLength)
+      descriptor: log, asking: work.asksForExtents ? claimExtent : nil,
+      firstPage: work.firstPage, extentLength: work.extentLength)
     lookUps = try LookUps(
       work.lookUps, at: work.lookUpFile.map { FilePath($0) },
       bytes: Int(max(1 << 18, min(8 << 20, document.memory / 16))))

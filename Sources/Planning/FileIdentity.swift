@@ -1,7 +1,7 @@
 /// By what a worker knows that a file is still the one that the coordinator has looked at.
 package struct FileIdentity: Hashable, Codable, Sendable {
-  /// The number of the file system.
-  package var device: UInt64
+  /// The number of the file system; nil where other machines number it differently.
+  package var device: UInt64?
   /// The number of the file in its file system.
   package var inode: UInt64
   /// The size of the file.
@@ -12,7 +12,7 @@ package struct FileIdentity: Hashable, Codable, Sendable {
   package var changed: Int64
 
   /// Takes what the system says of the file, times in nanoseconds since 1970.
-  package init(device: UInt64, inode: UInt64, bytes: Int64, modified: Int64, changed: Int64) {
+  package init(device: UInt64?, inode: UInt64, bytes: Int64, modified: Int64, changed: Int64) {
     self.device = device
     self.inode = inode
     self.bytes = bytes

@@ -9,8 +9,6 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var order: WorkOrder
   /// Whether the coordinator may execute the order in a thread of its own instead of a process.
   package var mayStayInside = false
-  /// Whether a later run is to find the manifest, where the coordinator executes the order itself.
-  package var keepsManifest = true
   /// The number of the attempt, from 1; it is part of the shard's name.
   package var attempt: Int
   /// The plan that the order belongs to; a manifest repeats it.
@@ -26,10 +24,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var support: String
   /// The path of the shard to write.
   package var shard: String
-  /// The path of the manifest, written last.
+  /// The path of the manifest, which the coordinator writes last.
   package var manifest: String
-  /// The status file, or nil where progress goes nowhere.
-  package var status: String?
   /// The programs of the order's pieces.
   package var tables: [TableProgram]
   /// The programs of the join tables among them.
@@ -57,7 +53,7 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// Makes a document for an engine that needs nothing besides, and calls that compute nothing.
   package init(
     order: WorkOrder, attempt: Int, engine: EngineName, planID: String, source: String,
-    support: String, shard: String, manifest: String, status: String?, tables: [TableProgram],
+    support: String, shard: String, manifest: String, tables: [TableProgram],
     joins: [JoinProgram], createStatements: [String: String], memory: Int64, logsSQL: Bool
   ) {
     self.engine = engine
@@ -68,7 +64,6 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
     self.support = support
     self.shard = shard
     self.manifest = manifest
-    self.status = status
     self.tables = tables
     self.joins = joins
     self.createStatements = createStatements

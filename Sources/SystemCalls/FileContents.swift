@@ -108,35 +108,4 @@ extension Files {
     let parent = path.removingLastComponent()
     return parent.isEmpty ? FilePath(".") : parent
   }
-
-  /// A file without a name that contains `bytes`, opened at its start.
-  ///
-  /// It serves as standard input of a process: unlike a pipe, no other process has to fill it.
-  package static func anonymousFile(
-    containing bytes: [UInt8]
-  ) throws(SystemCallError) -> FileDescriptor {
-    let code = csystem_memory_file()
-    let descriptor =
-      code >= 0 ? FileDescriptor(rawValue: code) : try unlinkedTemporaryFile()
-    do {
-      try descriptor.writeAll(bytes)
-      try descriptor.seek(offset: 0, from: .start)
-      return descriptor
-    } catch {
-      try? descriptor.close()
-      throw SystemCallError(operation: .memoryFile, path: nil, errno: error as? Errno ?? .ioError)
-    }
-  }
-
-  private static func unlinkedTemporaryFile() throws(SystemCallError) -> FileDescriptor {
-    let count = temporaryFilesMade.add(1, ordering: .relaxed).newValue
-    let path = FilePath("/tmp/godwit.\(Processes.own).\(count).tmp")
-    let descriptor = try calling(.open, path: path) {
-      try FileDescriptor.open(
-        path, .readWrite, options: [.create, .exclusiveCreate, .noFollow, .closeOnExec],
-        permissions: .ownerReadWrite)
-    }
-    try remove(path)
-    return descriptor
-  }
 }

@@ -11,6 +11,16 @@ package import SystemPackage
 
 /// Calls on this process and on others.
 package enum Processes {
+  /// Ends this process at once, as a signal would.
+  package static func end(status: Int32) -> Never { _exit(status) }
+
+  /// The name of this machine in its network, empty if unknown.
+  package static var host: String {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "" }
+    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
   /// Suspends the thread.
   package static func sleep(microseconds: UInt32) { _ = usleep(microseconds) }
 

@@ -3,7 +3,6 @@ import Foundation
 import GRDB
 import Godwit
 import Logging
-import MigrationStatus
 import MigrationWorker
 import ModelFiles
 import ObjectMigration
@@ -136,17 +135,16 @@ struct GivenMigration {
   }
 }
 
-/// Runs workers in this process, without a status file: one process may open it once only.
+/// Runs workers in this process.
 struct InProcessLauncher: WorkerLauncher {
   var policies = MigrationPolicies()
 
-  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
+  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
     do {
       // What a process reads is what was written.
       let read = try Worker.decode(document.encoded())
       try #require(read == document)
-      try Worker(document: read, status: nil, policies: policies.factories).run()
-      return .done
+      return .made(try Worker(document: read, link: link, policies: policies.factories).run())
     } catch let error as ObjectMigrationError {
       let facts = String(decoding: try JSONEncoder().encode(error), as: UTF8.self)
       return .exited(WorkerProtocol.objectsFailed, message: facts)
@@ -171,7 +169,7 @@ final class FaultyLauncher: WorkerLauncher {
     self.ending = ending
   }
 
-  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
+  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
     let count = started.withLock {
       $0.append("\(document.order.number).\(document.attempt)")
       return $0.count
@@ -181,7 +179,7 @@ final class FaultyLauncher: WorkerLauncher {
       try Files.writeFileAtomically(Array("half".utf8), to: FilePath(document.shard))
       return ending
     }
-    return try await InProcessLauncher(policies: policies).run(document, status: status)
+    return try await InProcessLauncher(policies: policies).run(document, link: link)
   }
 
   var starts: [String] { started.withLock(\.self) }

@@ -296,14 +296,10 @@ struct TamperingLauncher: WorkerLauncher {
   var policies = MigrationPolicies()
   let change: @Sendable (inout ShardManifest) -> Void
 
-  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
-    let ending = try await InProcessLauncher(policies: policies).run(document, status: status)
-    let path = FilePath(document.manifest)
-    var manifest = try VersionedFile<ShardManifest>(
-      sealed: Files.readFile(path, limit: 1 << 26)
-    ).content
+  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
+    let ending = try await InProcessLauncher(policies: policies).run(document, link: link)
+    guard case .made(var manifest) = ending else { return ending }
     change(&manifest)
-    try Files.writeFileAtomically(VersionedFile(manifest).sealed(), to: path)
-    return ending
+    return .made(manifest)
   }
 }

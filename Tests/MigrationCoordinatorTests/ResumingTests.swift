@@ -1,8 +1,10 @@
 import GRDB
 import MigrationStatus
 import MigrationWorker
+import PageEngine
 import Planning
 import StoreFormat
+import Synchronization
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -174,8 +176,7 @@ import Testing
     request.engine = .pages
     let killed = FaultyLauncher { document, count in
       guard count == 2 else { return nil }
-      try Worker(document: document, status: nil).run()
-      try Files.remove(FilePath(document.manifest))
+      try Worker(document: document, link: GivenLink()).run()
       throw CancellationError()
     }
     await #expect(throws: MigrationError.self) { try await given.run(request, killed) }
@@ -205,6 +206,46 @@ import Testing
     var request = given.request(rangeRows: 10)
     request.defectChoices.duplicates = .keepLast
     try await expectOtherRun(.option("--on-duplicate", earlier: ""), of: request, in: given)
+  }
+
+  @Test func `what a lost worker writes later is not in the result`() async throws {
+    let given = try GivenMigration()
+    var request = given.request(rangeRows: 10, output: given.folder.appending("New.sqlite"))
+    request.engine = .pages
+    request.division.usesLauncher = true
+    let late = Mutex<FileDescriptor?>(nil)
+    let launcher = FaultyLauncher { document, count in
+      guard count == 2 else { return nil }
+      let work = try #require(try document.task?.decoded(as: PageWork.self))
+      #expect(work.asksForExtents && work.claims == nil && work.syncs)
+      late.withLock { $0 = try? Files.open(FilePath(work.file), mode: .readWrite) }
+      return .lost(0, host: "n2")
+    }
+    let report = try await given.run(request, launcher)
+    #expect(report.workOrders.contains { $0.attempts == 2 })
+    let before = try given.bytes(request.destination)
+    let file = try #require(late.withLock { $0 })
+    try file.writeAll(toAbsoluteOffset: 0, [UInt8](repeating: 0xee, count: 64 * 4096))
+    try file.close()
+    #expect(try given.bytes(request.destination) == before)
+  }
+
+  @Test func `three lost workers end the migration, and what is done is kept`() async throws {
+    let given = try GivenMigration()
+    let lost = FaultyLauncher { document, _ in
+      document.order.number == 2 ? .lost(1, host: nil) : nil
+    }
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(workers: 1, rangeRows: 10), lost)
+    }
+    guard case .workOrderFailed(2, 3, .lost(1, host: nil))? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(lost.starts == ["1.1", "2.1", "2.2", "2.3"])
+    let second = FaultyLauncher { _, _ in nil }
+    _ = try await given.run(given.request(workers: 1, rangeRows: 10), second)
+    #expect(second.starts == ["2.1", "3.1", "4.1"])
   }
 
   @Test func `a worker that dies once is tried again and the attempt is told`() async throws {

@@ -12,7 +12,7 @@ import Testing
       return WorkOrderDocument(
         order: order, attempt: 1, engine: EngineName(rawValue: "sql"), planID: "plan",
         source: "/s", support: "/p", shard: "/shard-\(number)-1.sqlite", manifest: "/m",
-        status: nil, tables: [], joins: [], createStatements: [:], memory: memory, logsSQL: false)
+        tables: [], joins: [], createStatements: [:], memory: memory, logsSQL: false)
     }
   }
 

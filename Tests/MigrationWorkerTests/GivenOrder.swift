@@ -96,7 +96,7 @@ struct GivenOrder {
       source: folder.appending("source.sqlite").string,
       support: folder.appending(".source_SUPPORT").string,
       shard: folder.appending("shard-2.1.sqlite").string,
-      manifest: folder.appending("shard-2.json").string, status: nil, tables: tables,
+      manifest: folder.appending("shard-2.json").string, tables: tables,
       joins: joins, createStatements: statements, memory: 16 << 20, logsSQL: false)
   }
 }

@@ -1,7 +1,6 @@
 import Foundation
 import GRDB
 import MigrationEngine
-import MigrationStatus
 import Schema
 import StoreFormat
 import Synchronization
@@ -18,13 +17,10 @@ import Testing
 @Suite(.scratchFolder) struct WorkerTests {
   private var folder: FilePath { ScratchFolder.current }
 
-  @Test func `a work order becomes a shard and a manifest`() throws {
+  @Test func `a work order becomes a shard, and a manifest that the coordinator may write`() throws
+  {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
-    let manifest = try Worker(document: given.document, status: nil).run()
-    let saved = try JSONDecoder().decode(
-      ShardManifest.self,
-      from: Data(Files.readFile(FilePath(given.document.manifest), limit: 1 << 20)))
-    #expect(saved == manifest)
+    let manifest = try Worker(document: given.document, link: GivenLink()).run()
     #expect(manifest.planID == "plan" && manifest.order == 2 && manifest.attempt == 1)
     #expect(manifest.shard == "shard-2.1.sqlite")
     #expect(manifest.bytes == (try Files.fileStatus(FilePath(given.document.shard)).size))
@@ -42,23 +38,17 @@ import Testing
     }
   }
 
-  @Test func `a worker that is cancelled writes no manifest`() throws {
+  @Test func `a worker that is cancelled makes no manifest`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
-    let worker = Worker(document: given.document, status: nil)
+    let worker = Worker(document: given.document, link: GivenLink())
     worker.cancel()
     #expect(throws: CancellationError.self) { try worker.run() }
-    #expect(try !Files.listDirectory(folder).map(\.string).contains("shard-2.json"))
   }
 
   @Test func `a worker that waits for a held run ends when it is cancelled`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
-    let status = try StatusFile.create(folder.appending("status.mdb"))
-    let worker = Worker(document: given.document, status: status, isInCoordinator: true)
-    var run = RunRecord(
-      run: .random(), boot: .random(), coordinator: Processes.own,
-      coordinatorStart: Processes.startTime(of: Processes.own) ?? 0, at: WallClock.now())
-    run.hold = .asked
-    status.write(run: run)
+    let link = GivenLink(pace: WorkPace(isHeld: true))
+    let worker = Worker(document: given.document, link: link, isInCoordinator: true)
     let failure = Mutex<(any Error)?>(nil)
     // Not a task: those of other tests may wait for minutes.
     let thread = try #require(
@@ -66,36 +56,40 @@ import Testing
         do { try worker.run() } catch { failure.withLock { $0 = error } }
       })
     let deadline = ContinuousClock.now + .seconds(60)
-    while try status.part(workOrder: 2)?.isPaused != true, ContinuousClock.now < deadline {
-      usleep(5_000)
-      // An old record holds nobody.
-      run.heartbeatAt = WallClock.now()
-      status.write(run: run)
-    }
+    while link.reports.last?.isPaused != true, ContinuousClock.now < deadline { usleep(5_000) }
     worker.cancel()
     thread.join()
     #expect(failure.withLock { $0 is CancellationError })
-    #expect(try status.part(workOrder: 2)?.state == .failed)
-    #expect(try status.part(workOrder: 2)?.error == "")
-    #expect(try status.part(workOrder: 2)?.peakMemory == 0)
+    #expect(link.reports.last?.rows == 0)
+    #expect(link.reports.allSatisfy { $0.peakMemory == 0 })
   }
 
-  @Test func `nothing but shard and manifest is left, and the source is as it was`() throws {
+  @Test func `a worker reports how far it is, and at last all of it`() throws {
+    let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
+    let link = GivenLink()
+    try Worker(document: given.document, link: link).run()
+    let last = try #require(link.reports.last)
+    #expect(last.rows == 140 && last.bytes == 1400 && !last.isPaused)
+    #expect(last.table == "Z_2CS" && last.peakMemory > 0)
+    let quiet = GivenLink()
+    try Worker(document: given.document, link: quiet, reportsProgress: false).run()
+    #expect(quiet.reports.isEmpty)
+  }
+
+  @Test func `nothing but the shard is left, and the source is as it was`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     let source = try Files.readFile(FilePath(given.document.source), limit: 1 << 20)
-    try Worker(document: given.document, status: nil).run()
+    try Worker(document: given.document, link: GivenLink()).run()
     #expect(try Files.readFile(FilePath(given.document.source), limit: 1 << 20) == source)
     #expect(
-      try Files.listDirectory(folder).map(\.string) == [
-        "shard-2.1.sqlite", "shard-2.json", "source.sqlite",
-      ])
+      try Files.listDirectory(folder).map(\.string) == ["shard-2.1.sqlite", "source.sqlite"])
   }
 
   @Test(arguments: [1, 2, 7, 39, 40, 41]) func `batches of any size give the same rows`(
     batch: Int
   ) throws {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
-    let whole = try Worker(document: given.document, status: nil).run()
+    let whole = try Worker(document: given.document, link: GivenLink()).run()
     var writer = try SQLShardWriter(given.document, batchRows: batch)
     var results: [ShardManifest.PieceResult] = []
     for piece in given.document.order.pieces {
@@ -138,7 +132,7 @@ import Testing
       INSERT INTO odd VALUES ('x', '007');
       DROP TABLE Z_1BS; ALTER TABLE odd RENAME TO Z_1BS
       """)
-    let manifest = try Worker(document: given.document, status: nil).run()
+    let manifest = try Worker(document: given.document, link: GivenLink()).run()
     #expect(manifest.pieces.last?.rowsWritten == 41)
     let types = try StoreConnection.immutable(FilePath(given.document.shard)).run { db in
       try String.fetchAll(db, sql: "SELECT DISTINCT typeof(Z_3CS) FROM p9")
@@ -149,16 +143,15 @@ import Testing
   @Test func `a shard of an earlier attempt is no obstacle`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     try Files.writeFileAtomically(Array("half a shard".utf8), to: FilePath(given.document.shard))
-    #expect(try Worker(document: given.document, status: nil).run().pieces.count == 3)
+    #expect(try Worker(document: given.document, link: GivenLink()).run().pieces.count == 3)
   }
 
-  @Test func `an order without its statement is refused, and nothing is declared done`() throws {
+  @Test func `an order without its statement is refused`() throws {
     var document = try GivenOrder(in: folder, rows: 10, pairs: 3).document
     document.createStatements["ZB"] = nil
     #expect(throws: ShardError(.orderIncomplete, table: "ZB")) {
-      try Worker(document: document, status: nil).run()
+      try Worker(document: document, link: GivenLink()).run()
     }
-    #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
   }
 
   @Test func `an order that cannot be read is refused`() throws {
@@ -187,7 +180,7 @@ import Testing
     let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
     try Files.writeFileAtomically(bytes, to: files.appending(name))
     let document = try external("CAST(x'02' || '\(name)' || x'00' AS BLOB)")
-    try Worker(document: document, status: nil).run()
+    try Worker(document: document, link: GivenLink()).run()
     let found = try StoreConnection.immutable(FilePath(document.shard)).run { db in
       try Data.fetchOne(db, sql: "SELECT ZX FROM p1")
     }
@@ -197,7 +190,6 @@ import Testing
   @Test(arguments: ["CAST(x'02' || '../../etc/passwd' AS BLOB)", "x'02'", "x'0200'", "x'02ff00'"])
   func `a name that leads elsewhere is damage`(value: String) throws {
     let document = try external(value)
-    #expect(throws: (any Error).self) { try Worker(document: document, status: nil).run() }
-    #expect(try Files.fileStatusIfPresent(FilePath(document.manifest)) == nil)
+    #expect(throws: (any Error).self) { try Worker(document: document, link: GivenLink()).run() }
   }
 }

@@ -19,7 +19,7 @@ struct PlanDocumentTests {
     let document = WorkOrderDocument(
       order: order, attempt: 1, engine: EngineName(rawValue: "sql"), planID: "p", source: "/s",
       support: "/.s_SUPPORT",
-      shard: "/w/shard-3.1.sqlite", manifest: "/w/shard-3.json", status: nil,
+      shard: "/w/shard-3.1.sqlite", manifest: "/w/shard-3.json",
       tables: MigrationProgram.made(tables: ["ZA"], references: []).tables, joins: [],
       createStatements: ["ZA": "CREATE TABLE ZA ( Z_PK INTEGER )"], memory: 1, logsSQL: false)
     let bytes = try JSONEncoder().encode(document)

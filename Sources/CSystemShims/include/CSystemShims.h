@@ -123,8 +123,8 @@ int csystem_free_space(const char *path, uint64_t *bytes);
 /// 1 when a file below `path` is kept by another machine or by a program, 0 when by this kernel.
 int csystem_is_network_file_system(const char *path);
 
-/// A file without a name, or -ENOTSUP.
-int csystem_memory_file(void);
+/// A pipe that no child process inherits, and whose end for writing never waits.
+int csystem_message_pipe(int *reading, int *writing);
 /// The columns and rows of the terminal, 0 when it does not tell; -ENOTTY when it is none.
 int csystem_terminal_size(int descriptor, int *columns, int *rows);
 

@@ -85,11 +85,12 @@ struct FailureFacts {
     case .diskFull(let shortages):
       (kind, file) = (.diskFull, shortages.first?.path)
       reasons = shortages.map { .init($0) }
-    case .manifestForeign(let path), .manifestUnreadable(let path): file = path
+    case .manifestForeign(let path), .manifestUnreadable(let path), .shardUnseen(let path):
+      file = path
     case .settingUnreadable, .settingUnknown: break
     case .joinTableUnknown, .versionOrderUnknown, .versionNameUnknown, .consentUnknown,
-      .accountsDiffer, .workOrderFailed, .workerNotStarted, .verificationFailed, .resultDamaged,
-      .interrupted:
+      .accountsDiffer, .workOrderFailed, .workerNotStarted, .workerForeign, .verificationFailed,
+      .resultDamaged, .interrupted:
       break
     }
   }

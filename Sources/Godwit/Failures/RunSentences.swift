@@ -72,6 +72,16 @@ extension MigrationFailure {
         .system,
         "no worker process can be started (\(cause)): free memory or end other processes, or take "
           + "fewer --workers, and start the same command again.")
+    case .workerForeign(let host, let version):
+      self.init(
+        .usage,
+        "the launcher started another build of this program (Godwit \(version)) on \(host): put the "
+          + "same executable at the same path of every machine.")
+    case .shardUnseen(let path):
+      self.init(
+        .notFound,
+        "a worker has made \(path), and it is not there: the work folder has to be on a file system "
+          + "that all machines share (--work names another folder).")
     case .manifestForeign(let path):
       self.init(
         .bug, "\(path) belongs to another plan: remove the work folder and try again.")
@@ -104,6 +114,7 @@ extension [RunDifference] {
       case .targetModel: "it was to another model"
       case .route: "it went over other versions"
       case .mappings: "it used other mapping models"
+      case .option(let name, "yes"): "it was with \(name)"
       case .option(let name, let earlier):
         earlier.isEmpty ? "it was without \(name)" : "it was with \(name) \(earlier)"
       case .version(let version): "it was Godwit \(version)"

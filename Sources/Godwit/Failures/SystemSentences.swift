@@ -180,6 +180,16 @@ extension MigrationFailure {
     case .killed(let signal):
       self.init(
         .bug, "\(order): its worker was ended by signal \(signal); please report it.")
+    case .lost(let status, let host?):
+      self.init(
+        .inUse,
+        "\(order): its worker on \(host) was lost, and the launcher ended with status \(status): look "
+          + "at that machine, and start the same command again; what is done is kept.")
+    case .lost(let status, nil):
+      self.init(
+        .inUse,
+        "\(order): the launcher ended with status \(status) and started no worker: try it with "
+          + "`true` in the place of the worker, and start the same command again.")
     }
   }
 

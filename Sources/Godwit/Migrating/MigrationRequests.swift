@@ -38,7 +38,9 @@ extension StoreMigration {
     request.namesVersions = namesVersions
     request.engine = engine.name
     request.isTrial = isTrial
-    request.leavesInstantsUntold = leavesInstantsUntold || isTrial
+    request.division.usesLauncher = !workerLauncher.isEmpty
+    // Workers on other machines need a folder.
+    request.leavesInstantsUntold = (leavesInstantsUntold || isTrial) && workerLauncher.isEmpty
     request.logsSQL = logsSQL
     request.take(routing)
     return request

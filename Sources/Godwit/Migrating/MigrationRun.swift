@@ -61,9 +61,10 @@ extension StoreMigration {
   }
 
   private var launcher: any WorkerLauncher {
-    let processes = ProcessLauncher(executable: workerExecutable)
+    let processes = ProcessLauncher(executable: workerExecutable, command: workerLauncher)
     // Whoever names an executable wants workers of it, and a rate is kept by workers.
-    let isInside = rate == 0 && (workerExecutable == nil || executesSmallOrders)
+    let isInside =
+      rate == 0 && workerLauncher.isEmpty && (workerExecutable == nil || executesSmallOrders)
     return isInside ? InsideLauncher(processes: processes) : processes
   }
 

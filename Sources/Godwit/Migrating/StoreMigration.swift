@@ -113,6 +113,13 @@ public struct StoreMigration: Sendable {
   ///
   /// It has to call `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
   public var workerExecutable: FilePath?
+  /// The words of a command that starts workers, such as `["srun", "-N1", "-n1"]`; empty to start
+  /// them as child processes.
+  ///
+  /// It is followed by the executable and its arguments, and has to pass standard input and
+  /// standard output through. Store, work folder and executable have to be at the same paths
+  /// wherever it starts workers (docs/nodes.md).
+  public var workerLauncher: [String] = []
   /// Whether small plans are executed in this process even where `workerExecutable` is named: where
   /// the result is thrown away, or where many stores are migrated.
   var executesSmallOrders = false

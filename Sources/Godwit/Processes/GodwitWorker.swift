@@ -36,36 +36,49 @@ public enum GodwitWorker {
     exit(run(coordinator: coordinator, policies: policies))
   }
 
-  /// Executes the work order, and returns the exit status: 0 once the manifest is in place.
+  /// Executes the work order, and returns the exit status: 0 once the coordinator has the manifest.
+  ///
+  /// - Parameter coordinator: the parent that started the worker, 0 for a launcher.
   private static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
-    var answers = FileDescriptor.standardOutput
+    var link: ProcessLink?
     do {
       // Standard output belongs to the coordinator; what policies print goes to standard error.
-      answers = try FileDescriptor.standardOutput.duplicate()
+      let answers = try FileDescriptor.standardOutput.duplicate()
       _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
       try Processes.ignoreBrokenPipes()
       try Processes.leaveStoppingToParent()
-      try Processes.dieWithParent(coordinator)
-      let order = try Worker.decode(Files.readToEnd(.standardInput, limit: 1 << 30))
+      let parent = coordinator == 0 ? nil : coordinator
+      if let parent { try Processes.dieWithParent(parent) }
+      let open = ProcessLink(input: .standardInput, output: answers, parent: parent)
+      link = open
+      guard let order = try open.readOrder() else { return silence("work order") }
+      guard try open.begin(.own("/proc/self/exe")) else { return silence("answer") }
       // What the store keeps to itself, the files made of it do too.
       let work = try Files.fileStatus(Files.parent(of: FilePath(order.manifest)))
       Processes.setFileModeMask(~work.mode & 0o077)
-      // Without the status file the work goes on, and only its progress is not published.
-      let status = order.status.flatMap { try? StatusFile.openForWriting(FilePath($0)) }
-      try Worker(document: order, status: status, policies: policies.factories) {
-        MigrationFailure($0).description
-      }.run()
+      let worker = Worker(document: order, link: open, policies: policies.factories)
+      try open.send(.made(try worker.run()))
       return 0
     } catch {
-      let (status, message) = answer(to: error)
+      let (status, facts) = answer(to: error)
       // If the pipe is closed, the coordinator is gone.
-      _ = try? answers.writeAll(Array(message.utf8))
+      try? link?.send(
+        .failed(status: status, facts: facts, text: MigrationFailure(error).description))
       return status
     }
   }
 
-  /// The exit status of a worker whose order failed, and what it writes to standard output: facts,
-  /// from which the coordinator restores the error.
+  /// Says what does not come from the coordinator; the exit status.
+  private static func silence(_ missing: String) -> Int32 {
+    let words =
+      "godwit: worker: no \(missing) comes on standard input: the launcher has to pass standard "
+      + "input and standard output through, as long as the worker runs.\n"
+    _ = try? FileDescriptor.standardError.writeAll(Array(words.utf8))
+    return ExitStatus.inUse.rawValue
+  }
+
+  /// The exit status of a worker whose order failed, and the facts from which the coordinator
+  /// restores the error.
   static func answer(to error: any Error) -> (status: Int32, message: String) {
     do {
       guard let error = error as? ObjectMigrationError else {

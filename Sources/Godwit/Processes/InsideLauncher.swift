@@ -1,6 +1,5 @@
 import Foundation
 import MigrationCoordinator
-import MigrationStatus
 import MigrationWorker
 import Planning
 import Synchronization
@@ -20,10 +19,10 @@ struct InsideLauncher: WorkerLauncher {
 
   init(processes: ProcessLauncher) { self.processes = processes }
 
-  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding {
+  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
     guard document.mayStayInside, !FaultPoint.befallsWorkers,
-      let ending = await execute(document, status: status)
-    else { return try await processes.run(document, status: status) }
+      let ending = await execute(document, link: link)
+    else { return try await processes.run(document, link: link) }
     return ending
   }
 
@@ -33,18 +32,16 @@ struct InsideLauncher: WorkerLauncher {
   /// Executes an order in a thread; nil where the system has none left.
   ///
   /// Not a task: work that waits for a disk would hold a thread that all tasks share.
-  private func execute(_ document: WorkOrderDocument, status: StatusFile?) async -> WorkerEnding? {
-    let isTold = status != nil && document.order.bytes > Self.mostBytesUntold
+  private func execute(_ document: WorkOrderDocument, link: OrderLink) async -> WorkerEnding? {
     let worker = Worker(
-      document: document, status: isTold ? status : nil, isInCoordinator: true,
-      words: { MigrationFailure($0).description })
+      document: document, link: link, isInCoordinator: true,
+      reportsProgress: document.order.bytes > Self.mostBytesUntold)
     let thread = Mutex<BackgroundThread?>(nil)
     let ending: WorkerEnding? = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let started = BackgroundThread {
-          continuation.resume(
-            returning: isTold
-              ? Self.ending(of: worker) : Self.ending(of: worker, document, status: status))
+          link.begin(process: Processes.own)
+          continuation.resume(returning: Self.ending(of: worker, link: link))
         }
         thread.withLock { $0 = started }
         if started == nil { continuation.resume(returning: nil) }
@@ -56,40 +53,13 @@ struct InsideLauncher: WorkerLauncher {
     return ending
   }
 
-  private static func ending(of worker: Worker) -> WorkerEnding {
+  private static func ending(of worker: Worker, link: OrderLink) -> WorkerEnding {
     do {
       return .made(try worker.run())
     } catch {
+      link.fail(error is CancellationError ? "" : MigrationFailure(error).description)
       let answer = GodwitWorker.answer(to: error)
       return .exited(answer.status, message: answer.message)
     }
-  }
-
-  /// Publishes the progress of an order when it has ended.
-  private static func ending(
-    of worker: Worker, _ document: WorkOrderDocument, status: StatusFile?
-  ) -> WorkerEnding {
-    let began = WallClock.now()
-    let ending = ending(of: worker)
-    let isDone = if case .made = ending { true } else { false }
-    status?.write(part: part(of: document, began: began, isDone: isDone))
-    return ending
-  }
-
-  private static func part(
-    of document: WorkOrderDocument, began: Int64, isDone: Bool
-  ) -> PartRecord {
-    let order = document.order
-    var part = PartRecord(
-      workOrder: UInt32(order.number), partition: UInt32(order.partition),
-      rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
-    part.attempt = UInt32(document.attempt) - 1
-    part.start(process: Processes.own, processStart: 0, at: began)
-    part.memoryLimit = UInt64(clamping: document.memory)
-    part.heartbeatAt = WallClock.now()
-    part.progressAt = part.heartbeatAt
-    part.state = isDone ? .done : .failed
-    if isDone { (part.rowsDone, part.bytesDone) = (part.rowsTotal, part.bytesTotal) }
-    return part
   }
 }

@@ -1,10 +1,11 @@
 import Foundation
 import Logging
 import MigrationStatus
+import Planning
 import SystemCalls
 import SystemPackage
 
-// (1) Only the coordinator obeys requests; workers follow the run's record.
+// (1) Only the coordinator obeys requests; workers follow the pace that it sends them.
 // (2) A request that cannot be read changes nothing. Once the status file is lost, through which
 //     alone a pause can be taken back, nobody pauses the run any more.
 // (3) Requests are looked for on the thread that publishes the status, so that a coordinator that
@@ -149,11 +150,19 @@ extension ControlDesk {
       (record.hold, record.holdReason) = hold
       record.isStanding = record.hold != .none && (coordinatorWaits || workersStand)
       record.rate = asked?.rate ?? controls.rate
-      let share = record.rate / UInt64(max(1, workersRunning))
-      record.workerRate = record.rate == 0 ? 0 : max(1, share)
+      record.workerRate = workerRate
       record.workersWanted = UInt32(clamping: limit)
       (record.controlNumber, record.controlAt) = (asked?.number ?? 0, answeredAt)
     }
+  }
+
+  /// The pace of each worker.
+  var pace: WorkPace { locked { WorkPace(isHeld: hold.0 != .none, rate: workerRate) } }
+
+  /// The share of each worker in the rate, 0 for no limit.
+  private var workerRate: UInt64 {
+    let rate = asked?.rate ?? controls.rate
+    return rate == 0 ? 0 : max(1, rate / UInt64(max(1, workersRunning)))
   }
 
   /// Why the run is held, and by whom.

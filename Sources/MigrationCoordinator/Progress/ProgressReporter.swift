@@ -51,11 +51,29 @@ private final class ProgressTeller: Sendable {
   }
 }
 
+/// Warns once of a status file that takes no updates any more.
+private final class LossWarning: Sendable {
+  private let file: StatusFile
+  private let logger: Logger
+  private let isTold = Atomic(false)
+
+  init(file: StatusFile, logger: Logger) { (self.file, self.logger) = (file, logger) }
+
+  func warn() {
+    guard file.isLost, !isTold.exchange(true, ordering: .relaxed) else { return }
+    logger.warning(
+      "the status file can be written no more; the migration goes on untold",
+      metadata: ["file": "\(file.path)"])
+  }
+}
+
 /// Publishes the progress of the coordinator to the status file and to the caller.
 ///
 /// Without a status file nothing is published and nothing else changes.
 final class ProgressReporter: Sendable {
-  let status: StatusFile?
+  private let status: StatusFile?
+  /// The work orders of the stage at work.
+  let board = PartBoard()
   /// What holds the migration.
   let desk: ControlDesk
   /// Records what goes on, for the report.
@@ -66,6 +84,7 @@ final class ProgressReporter: Sendable {
   private let looked = Atomic<UInt64>(0)
   private let teller: ProgressTeller
   private let poller: Task<Void, Never>?
+  private let loss: LossWarning?
 
   /// Starts to publish.
   ///
@@ -79,6 +98,7 @@ final class ProgressReporter: Sendable {
     let teller = ProgressTeller(progress)
     let estimate = SharedEstimate()
     (self.desk, self.recorder, self.teller, self.estimate) = (desk, recorder, teller, estimate)
+    let board = board
     do {
       let file = try StatusFile.create(paths.status)
       let own = Processes.own
@@ -91,6 +111,7 @@ final class ProgressReporter: Sendable {
       flusher = RunFlusher(file: file, record: record, every: .milliseconds(100)) {
         if isOuter { desk.look(at: (try? file.control()) ?? nil, of: run) }
         if isOuter, file.isLost { desk.loseRequests() }
+        board.flush(to: file)
         let seen = try? file.advance()
         if let standing = seen?.workersStand { desk.note(workersStand: standing) }
         let reached = estimate.take(seen, desk: desk)
@@ -104,22 +125,18 @@ final class ProgressReporter: Sendable {
           (record.fraction, record.secondsRemaining) = reached
         }
       }
+      let loss = LossWarning(file: file, logger: logger)
+      self.loss = loss
       poller = Task.detached {
-        var isTold = false
         while !Task.isCancelled {
-          if file.isLost, !isTold {
-            isTold = true
-            logger.warning(
-              "the status file can be written no more; the migration goes on untold",
-              metadata: ["file": "\(file.path)"])
-          }
+          loss.warn()
           teller.tell(file)
           try? await Task.sleep(for: .milliseconds(100))
         }
       }
     } catch {
       logger.warning("no status file", metadata: ["error": "\(error)"])
-      (status, flusher, poller) = (nil, nil, nil)
+      (status, flusher, poller, loss) = (nil, nil, nil, nil)
     }
   }
 
@@ -127,7 +144,7 @@ final class ProgressReporter: Sendable {
   init(desk: ControlDesk, recorder: RunRecorder) {
     (self.desk, self.recorder) = (desk, recorder)
     (teller, estimate) = (ProgressTeller { _ in }, SharedEstimate())
-    (status, flusher, poller) = (nil, nil, nil)
+    (status, flusher, poller, loss) = (nil, nil, nil, nil)
   }
 
   /// The reporter for a second attempt at a stage: phases only go forward, so after `migrating` it
@@ -178,17 +195,7 @@ final class ProgressReporter: Sendable {
   /// Publishes all work orders of a plan, and enters `migrating`.
   func begin(_ plan: MigrationPlan, finished: [Int]) {
     let done = Set(finished)
-    status?.write(
-      parts: plan.workOrders.map { order in
-        var part = PartRecord(
-          workOrder: UInt32(order.number), partition: UInt32(order.partition),
-          rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
-        if done.contains(order.number) {
-          part.state = .done
-          (part.rowsDone, part.bytesDone) = (part.rowsTotal, part.bytesTotal)
-        }
-        return part
-      })
+    board.begin(plan, finished: done)
     let found = plan.workOrders.filter { done.contains($0.number) }.reduce(0) { $0 + $1.bytes }
     flusher?.change { record in
       record.rowsTotal = UInt64(plan.rows)
@@ -249,6 +256,7 @@ final class ProgressReporter: Sendable {
   func end() {
     poller?.cancel()
     flusher?.stop()
+    loss?.warn()
     if let status { teller.end(status) }
   }
 }

@@ -36,7 +36,7 @@ struct PlanInputs: Hashable, Codable, Sendable {
 struct SavedPlan: ResumableFile, Sendable {
   /// The version of `plan.json` and of all files without one of their own: the result under
   /// assembly, the claims, the places.
-  static let formatVersion = 9
+  static let formatVersion = 10
 
   var id: String
   var inputs: PlanInputs

@@ -26,7 +26,7 @@ extension WorkOrderDocument {
       source: input.survey.access.readable.string,
       support: MigrationPaths.support(of: request.store).string,
       shard: paths.shard(order: order.number, attempt: 1).string,
-      manifest: paths.manifest(order.number).string, status: paths.status.string,
+      manifest: paths.manifest(order.number).string,
       tables: program.tables.filter { wanted.contains($0.destinationTable) },
       joins: program.joins.filter { wanted.contains($0.destinationTable) },
       createStatements: statements, memory: request.memory / Int64(request.workersWithRoom + 1),

@@ -181,6 +181,7 @@ struct StageRun {
     _ input: StageInput, assessment: StageAssessment, saved: SavedPlan,
     engine: any MigrationEngine, reporter: ProgressReporter
   ) async throws -> [WorkerPool.Result] {
+    let paths = self.paths
     let documents = try saved.plan.workOrders.map { order in
       var document = WorkOrderDocument(
         order: order, saved: saved, input: input, assessment: assessment, paths: paths,
@@ -190,18 +191,24 @@ struct StageRun {
       document.syncs = engine.syncsShards && !input.isQuicklyMade(order)
       let mostInside = type(of: engine).mostBytesInside ?? -1
       document.mayStayInside = saved.plan.bytes <= mostInside && document.calls == nil
-      document.keepsManifest = workspace.keepsWork
-      if reporter.status == nil { document.status = nil }
+      if request.division.usesLauncher { document.sourceIdentity?.device = nil }
       return document
     }
+    if saved.isTakenUp { try engine.fence(paths) }
     let pool = WorkerPool(
       launcher: launcher, desk: reporter.desk, recorder: reporter.recorder,
-      memory: request.memory, status: reporter.status, logger: logger)
+      memory: request.memory, board: reporter.board, keepsManifests: workspace.keepsWork,
+      claim: { try engine.claimExtent(in: paths) }, logger: logger)
     let beside = try engine.accompany(paths)
-    defer { beside?.stop() }
-    return try await pool.run(resuming: documents, of: saved.plan, reporter: reporter) {
-      try engine.takesUp($0, in: paths)
+    let results: [WorkerPool.Result]
+    do {
+      defer { beside?.stop() }
+      results = try await pool.run(resuming: documents, of: saved.plan, reporter: reporter) {
+        try engine.takesUp($0, in: paths)
+      }
     }
+    if results.contains(where: \.hasLostWorker) { try engine.fence(paths) }
+    return results
   }
 }
 
@@ -216,6 +223,7 @@ extension StageInput {
     self.init(
       store: request.store, survey: survey, destination: assessment.destination, work: work,
       workers: request.workersWithRoom, memory: request.memory)
+    hasRemoteWorkers = request.division.usesLauncher
     rangeRows = request.rangeRows
     verifiesFully = request.verifiesFully
     validates = request.validation != .off

@@ -1,5 +1,3 @@
-import Foundation
-package import MigrationStatus
 package import Planning
 import Subprocess
 import SystemCalls
@@ -9,66 +7,100 @@ package import SystemPackage
 package protocol WorkerLauncher: Sendable {
   /// Starts a worker on a work order and waits until it has ended.
   ///
-  /// - Parameter status: the status file that the document names, as this process has it open; nil
-  ///   where it names none.
+  /// - Parameter link: receives what the worker reports.
   /// - Throws: `MigrationError.workerNotStarted`, if no process can be started.
-  func run(_ document: WorkOrderDocument, status: StatusFile?) async throws -> WorkerEnding
+  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding
 }
 
-/// How a worker process ended.
+/// How a worker ended.
 package enum WorkerEnding: Hashable, Sendable {
-  /// It made its shard and its manifest, which is in a file.
-  case done
-  /// It made its shard, in this process, and this is the manifest.
+  /// It made its shard, and this is the manifest.
   case made(ShardManifest)
-  /// It ended with another exit status than 0, and wrote this to standard output.
+  /// It ended with this exit status, and sent these facts.
   case exited(Int32, message: String)
   /// A signal ended it.
   case killed(signal: Int32)
+  /// What was to start it on another machine ended with this exit status, and nothing is known of
+  /// the worker's end; the machine where it had started, nil if it had not.
+  case lost(Int32, host: String?)
 }
 
 /// The command line and the exit statuses of workers, as both sides use them.
 package enum WorkerProtocol {
-  /// The first argument of a worker; the second is the process identifier of the coordinator.
+  /// The first argument of a worker; the second is the process identifier of the coordinator, 0 if
+  /// the coordinator is not the parent.
   package static let argument = "godwit-worker"
-  /// The exit status of a worker that could not execute its order; standard output has a
-  /// `WorkerFailure` in JSON.
+  /// The exit status of a worker that could not execute its order; its facts are a `WorkerFailure`
+  /// in JSON.
   package static let failed: Int32 = 65
-  /// The exit status of a worker that failed in a mapping or a policy; standard output has an
+  /// The exit status of a worker that failed in a mapping or a policy; its facts are an
   /// `ObjectMigrationError` in JSON.
   package static let objectsFailed: Int32 = 66
 }
 
 /// Starts workers as processes of this executable, or of another one that implements them.
+///
+/// A command may start them on other machines: it is followed by the executable and its arguments,
+/// and passes standard input and standard output through.
 package struct ProcessLauncher: WorkerLauncher {
   private let executable: FilePath
+  private let command: [String]
 
-  /// Takes the executable of the workers, nil for that of this process.
-  package init(executable: FilePath? = nil) { self.executable = executable ?? "/proc/self/exe" }
+  /// Takes the executable of the workers, nil for that of this process, and the words of the
+  /// command that starts them, none to start them as child processes.
+  package init(executable: FilePath? = nil, command: [String] = []) {
+    // Other machines have no process of this one.
+    let own = command.isEmpty ? "/proc/self/exe" : Processes.executable ?? "/proc/self/exe"
+    self.executable = executable ?? own
+    self.command = command
+  }
 
-  /// Starts a process with the work order on standard input and waits until it has ended.
+  /// Starts a process, passes it the work order, and waits until it has ended.
   package func run(
-    _ document: WorkOrderDocument, status: StatusFile?
+    _ document: WorkOrderDocument, link: OrderLink
   ) async throws -> WorkerEnding {
-    let order = try Files.anonymousFile(containing: document.encoded())
     var options = PlatformOptions()
     options.teardownSequence = [.gracefulShutDown(allowedDurationToNextStep: .seconds(2))]
-    // The order goes as a file: a worker that dies with unread input in a pipe would take the
-    // coordinator with it.
+    let input = try MessagePipe()
+    defer { input.close() }
+    let conversation = WorkerConversation(
+      document, link: link, input: input, program: command.isEmpty ? nil : try .own(executable))
+    let parent = command.isEmpty ? "\(Processes.own)" : "0"
+    let words = command.dropFirst() + (command.isEmpty ? [] : [executable.string])
     let result = try await starting {
       try await Subprocess.run(
-        .path(executable),
-        arguments: [WorkerProtocol.argument, "\(Processes.own)"],
+        command.first.map(Self.program) ?? .path(executable),
+        arguments: Arguments(words + [WorkerProtocol.argument, parent]),
         environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
-        input: .fileDescriptor(order, closeAfterSpawningProcess: true),
-        output: .string(limit: 4 << 20), error: .currentStandardError)
+        input: .fileDescriptor(input.reader, closeAfterSpawningProcess: false), output: .sequence,
+        error: .currentStandardError
+      ) { execution in
+        try await conversation.hold(
+          execution.standardOutput, process: execution.processIdentifier.value)
+      }
     }
-    switch result.terminationStatus {
-    case .exited(0): return .done
-    case .exited(let code): return .exited(code, message: result.standardOutput)
-    case .signaled(let number): return .killed(signal: number)
+    return ending(of: result.terminationStatus, answer: result.closureResult)
+  }
+
+  private static func program(_ word: String) -> Executable {
+    word.contains("/") ? .path(FilePath(word)) : .name(word)
+  }
+
+  private func ending(
+    of status: TerminationStatus, answer: WorkerConversation.Answer
+  ) -> WorkerEnding {
+    switch (answer.last, status) {
+    // A worker that has said how its order ended does nothing any more.
+    case (.made(let manifest)?, _): return .made(manifest)
+    case (.failed(let status, let facts, _)?, _): return .exited(status, message: facts)
+    case (_, .exited(let code)):
+      return command.isEmpty ? .exited(code, message: "") : .lost(code, host: answer.host)
+    case (_, .signaled(let signal)):
+      return command.isEmpty
+        ? .killed(signal: signal) : .lost(128 + signal, host: answer.host)
     }
   }
+
   /// Runs the body, and throws `MigrationError.workerNotStarted` if it could not start a process.
   private func starting<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {

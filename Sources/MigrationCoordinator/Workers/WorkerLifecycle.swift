@@ -9,6 +9,8 @@ package struct WorkerLifecycle: Hashable, Sendable {
     case failed(WorkerFailure)
     case exited(Int32, String)
     case killed(Int32)
+    /// The launcher ended with this exit status, and nothing is known of the worker.
+    case lost(Int32, host: String?)
 
     /// The ending in words, for the log.
     var text: String {
@@ -17,6 +19,8 @@ package struct WorkerLifecycle: Hashable, Sendable {
       case .failed(let failure): failure.sentences.joined(separator: " ")
       case .exited(let code, let message): "exit status \(code) \(message)"
       case .killed(let signal): "signal \(signal)"
+      case .lost(let status, let host?): "lost on \(host), launcher status \(status)"
+      case .lost(let status, nil): "never started, launcher status \(status)"
       }
     }
   }
@@ -35,6 +39,9 @@ package struct WorkerLifecycle: Hashable, Sendable {
     case exited(Int32, String)
     /// The worker was killed in the last attempt.
     case killed(signal: Int32)
+    /// The launcher of the last attempt ended with this exit status, and nothing is known of the
+    /// worker; the machine where it had started, nil if it had not.
+    case lost(Int32, host: String?)
   }
 
   static let attempts = 3
@@ -56,6 +63,7 @@ package struct WorkerLifecycle: Hashable, Sendable {
     case .failed(let failure): return again(.failed(failure))
     case .exited(let code, let message): return again(.exited(code, message))
     case .killed(let signal): return again(.killed(signal: signal))
+    case .lost(let status, let host): return again(.lost(status, host: host))
     }
   }
 

@@ -1,6 +1,5 @@
 import Foundation
 import Logging
-import MigrationStatus
 import ObjectMigration
 import Planning
 import SystemCalls
@@ -13,7 +12,11 @@ struct WorkerPool {
   let recorder: RunRecorder
   /// What all processes may occupy, in bytes.
   let memory: Int64
-  let status: StatusFile?
+  let board: PartBoard
+  /// Whether a later run is to find the manifests.
+  let keepsManifests: Bool
+  /// Reserves an extent of the result.
+  let claim: @Sendable () throws -> Int64
   let logger: Logger
 
   /// The outcome of a completed work order.
@@ -22,10 +25,12 @@ struct WorkerPool {
     var attempts: Int
     /// Whether an earlier run had done the order.
     var wasFound = false
+    /// Whether nobody knows how the worker of an attempt ended: it may still run.
+    var hasLostWorker = false
   }
 
   private enum Event: Sendable {
-    case done(WorkOrderDocument, ShardManifest)
+    case done(WorkOrderDocument, Result)
     case limit(Int?)
   }
 
@@ -50,9 +55,8 @@ struct WorkerPool {
         case .limit(let changed?):
           limit = changed
           group.addTask { await Self.next(of: limits) }
-        case .done(let document, let manifest):
+        case .done(let document, let result):
           waiting.end(document)
-          let result = Result(manifest: manifest, attempts: document.attempt)
           results.append(result)
           finished(result)
         }
@@ -66,25 +70,30 @@ struct WorkerPool {
     return .limit(nil)
   }
 
-  /// Executes a work order, and tells the document and the manifest of the attempt that succeeded.
+  /// Executes a work order, in as many attempts as it takes.
   private func run(_ document: WorkOrderDocument) async throws -> Event {
     var lifecycle = WorkerLifecycle()
     var document = document
     document.attempt = lifecycle.begin()
+    var hasLostWorker = false
     while true {
       try await desk.passPatiently()
-      // A worker waits for nobody, and believes no file that is damaged.
-      if status?.isLost != false { document.status = nil }
+      let link = OrderLink(document, board: board, desk: desk, claim: claim)
       let span = recorder.begin(document.order, attempt: document.attempt)
-      let answer = try await launcher.run(
-        document, status: document.status == nil ? nil : status)
-      let ending = try ending(of: document, answer)
+      let answer = try await launcher.run(document, link: link)
+      if case .lost = answer { hasLostWorker = true }
+      let ending = try ending(answer, link: link)
       recorder.end(span, isDone: ending == .done)
       try Task.checkCancellation()
       switch lifecycle.workerEnded(ending) {
       case .finish:
-        if case .made(let manifest) = answer { return .done(document, manifest) }
-        return .done(document, try Self.manifest(of: document))
+        guard case .made(let manifest) = answer else { continue }
+        try await finish(document, manifest)
+        link.end()
+        return .done(
+          document,
+          Result(
+            manifest: manifest, attempts: document.attempt, hasLostWorker: hasLostWorker))
       case .start(let attempt):
         logger.warning(
           "work order starts again",
@@ -102,11 +111,39 @@ struct WorkerPool {
     }
   }
 
+  /// Checks a manifest and writes it, which declares the shard done.
+  private func finish(_ document: WorkOrderDocument, _ manifest: ShardManifest) async throws {
+    let path = FilePath(document.manifest)
+    try Self.require(manifest, of: document)
+    try await requireShard(manifest, of: document)
+    guard keepsManifests else { return }
+    try Files.writeFileAtomically(
+      VersionedFile(manifest).sealed(), to: path, syncs: document.syncs)
+  }
+
+  /// Waits until this machine sees a shard that another one may have made, as a network file system
+  /// may show it later.
+  private func requireShard(
+    _ manifest: ShardManifest, of document: WorkOrderDocument
+  ) async throws {
+    let path = FilePath(document.shard)
+    for _ in 0..<Self.looksForShard {
+      if try Files.fileStatusIfPresent(path)?.size == manifest.bytes { return }
+      // A file system that has looked for the name in vain looks again after this.
+      _ = try Files.listDirectory(Files.parent(of: path))
+      try await Task.sleep(for: .milliseconds(100))
+    }
+    throw MigrationError.shardUnseen(path)
+  }
+
+  /// For a minute, ten times a second.
+  private static let looksForShard = 600
+
   private func ending(
-    of document: WorkOrderDocument, _ answer: WorkerEnding
+    _ answer: WorkerEnding, link: OrderLink
   ) throws -> WorkerLifecycle.Ending {
     switch answer {
-    case .done, .made: return .done
+    case .made: return .done
     case .exited(WorkerProtocol.failed, let message):
       guard let failure = WorkerFailure(message: message) else {
         return .exited(WorkerProtocol.failed, message)
@@ -118,21 +155,17 @@ struct WorkerPool {
           ObjectMigrationError.self, from: Data(message.utf8))
       else { return .exited(WorkerProtocol.objectsFailed, message) }
       throw error
-    case .exited(let code, let message): return .exited(code, message)
+    case .exited(let code, let message):
+      if message.isEmpty { link.fail("") }
+      return .exited(code, message)
+    // A worker that dies cannot say so itself.
     case .killed(let signal):
-      noteDeath(of: document, signal: signal)
+      link.fail("", signal: signal)
       return .killed(signal)
+    case .lost(let status, let host):
+      link.fail("")
+      return .lost(status, host: host)
     }
-  }
-
-  /// Marks the part of a killed worker, which could not do so itself, as failed.
-  private func noteDeath(of document: WorkOrderDocument, signal: Int32) {
-    guard let status, var part = try? status.part(workOrder: UInt32(document.order.number)) else {
-      return
-    }
-    part.state = .failed
-    part.exitSignal = signal
-    status.write(part: part)
   }
 
   static func manifest(of document: WorkOrderDocument) throws -> ShardManifest {
@@ -140,10 +173,16 @@ struct WorkerPool {
     let bytes = try Files.readFile(path, limit: 64 << 20)
     let file = try? VersionedFile<ShardManifest>(sealed: bytes)
     guard let manifest = file?.content else { throw MigrationError.manifestUnreadable(path) }
+    try require(manifest, of: document)
+    return manifest
+  }
+
+  private static func require(
+    _ manifest: ShardManifest, of document: WorkOrderDocument
+  ) throws(MigrationError) {
     guard manifest.planID == document.planID, manifest.order == document.order.number,
       manifest.pieces.map(\.piece) == document.order.pieces.map(\.number)
-    else { throw MigrationError.manifestForeign(path) }
-    return manifest
+    else { throw .manifestForeign(FilePath(document.manifest)) }
   }
 }
 

@@ -126,13 +126,15 @@ package protocol PointerMapping: AnyObject {
 
 /// Extents of one file for several processes: a log to which each appends what it takes.
 ///
-/// A process that is alone needs none, and counts.
+/// A process that is alone needs none, and counts. One on another machine asks the coordinator,
+/// which appends to the log for it.
 ///
 /// An appended byte and the place where it landed are one step in the kernel, so two writers never
 /// take the same extent, and no record is ever half there. What the bytes say does not matter:
 /// whose an extent is stands in the manifests, and the others are free.
 package final class ClaimLog: ExtentSource {
   private let descriptor: FileDescriptor?
+  private let ask: (() throws -> Int64)?
   private let firstPage: UInt32
   private var count: Int64 = 0
   /// The pages of each extent.
@@ -142,17 +144,27 @@ package final class ClaimLog: ExtentSource {
 
   /// Takes the descriptor of the log, opened for appending by nobody else; nil where nobody else
   /// takes extents.
+  ///
+  /// - Parameter ask: returns the number of an extent instead; nil where there is nobody to ask.
   package init(
-    descriptor: FileDescriptor?, firstPage: UInt32, extentLength: UInt32 = Extent.length
+    descriptor: FileDescriptor?, asking ask: (() throws -> Int64)? = nil, firstPage: UInt32,
+    extentLength: UInt32 = Extent.length
   ) {
     self.descriptor = descriptor
+    self.ask = ask
     self.firstPage = firstPage
     self.extentLength = extentLength
   }
 
   /// Appends a byte to the log, and takes the extent that its place in the log means.
   package func nextExtent() throws(PageError) -> Extent {
-    if let descriptor { count = try Self.append(to: descriptor) } else { count += 1 }
+    if let ask {
+      count = try Self.asking(ask) + 1
+    } else if let descriptor {
+      count = try Self.append(to: descriptor)
+    } else {
+      count += 1
+    }
     let extent = try Self.extent(index: count - 1, firstPage: firstPage, length: extentLength)
     if let last = taken.last, last.first + last.count == extent.first {
       taken[taken.count - 1].count += extent.count
@@ -162,8 +174,18 @@ package final class ClaimLog: ExtentSource {
     return extent
   }
 
+  private static func asking(_ ask: () throws -> Int64) throws(PageError) -> Int64 {
+    do {
+      return try ask()
+    } catch let error as PageError {
+      throw error
+    } catch {
+      throw PageError(.write((error as? Errno ?? .ioError).rawValue))
+    }
+  }
+
   /// The length of the log with one more byte.
-  private static func append(to log: FileDescriptor) throws(PageError) -> Int64 {
+  static func append(to log: FileDescriptor) throws(PageError) -> Int64 {
     do {
       var record: UInt8 = 1
       guard try withUnsafeBytes(of: &record, { try log.write($0) }) == 1 else {

@@ -15,8 +15,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   private(set) var roots: [String: UInt32] = [:]
   /// The page of the skeleton that is not written yet, once there is one.
   private(set) var head: FirstPage?
-  /// The start of the system since which what was written is there, synced or not; nil where the
-  /// system does not say when it started, and all is synced.
+  /// The start of the system since which what was written is there, synced or not; nil where all
+  /// is synced, since the system does not say when it started or other machines write as well.
   var boot: [UInt8]?
   /// Whether workers write past the page cache.
   private(set) var isDirect = false
@@ -25,6 +25,9 @@ struct PageLayout: Hashable, Codable, Sendable {
   let isTight: Bool
   /// Whether the plan has one order, whose worker takes extents alone.
   let isSole: Bool
+  /// Whether workers may run on other machines: they ask the coordinator for extents, since files
+  /// that several machines append to may lose bytes, and sync what they write.
+  let hasRemoteWorkers: Bool
   /// The b-trees of the source that are moved.
   var moves: TreeMoves?
   /// Where they are.
@@ -49,14 +52,16 @@ struct PageLayout: Hashable, Codable, Sendable {
 
   /// Notes what is read, and whether pages that nobody uses matter in so small a store.
   init(
-    moves: TreeMoves?, source: FilePath, encoding: TextEncoding, sourceBytes: Int64, isSole: Bool
+    moves: TreeMoves?, source: FilePath, encoding: TextEncoding, sourceBytes: Int64, isSole: Bool,
+    hasRemoteWorkers: Bool = false
   ) {
-    self.isSole = isSole
+    self.isSole = isSole && !hasRemoteWorkers
+    self.hasRemoteWorkers = hasRemoteWorkers
     self.encoding = encoding
     isTight = sourceBytes < Self.smallBytes
     self.moves = moves
     self.source = source.string
-    boot = Processes.bootID
+    boot = hasRemoteWorkers ? nil : Processes.bootID
   }
 
   /// Has SQLite make the store without its rows, and begins the result with all pages of that but
@@ -142,9 +147,11 @@ struct PageLayout: Hashable, Codable, Sendable {
       }
     }
     var work = PageWork(
-      file: paths.result.string, claims: isSole ? nil : paths.claims.string, firstPage: firstPage,
+      file: paths.result.string,
+      claims: isSole || hasRemoteWorkers ? nil : paths.claims.string, firstPage: firstPage,
       indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
       isDirect: isDirect)
+    work.asksForExtents = hasRemoteWorkers
     work.encoding = encoding
     work.extentLength = extentLength
     work.externalColumns = schema.externalColumns.filter { indexes.keys.contains($0.key) }

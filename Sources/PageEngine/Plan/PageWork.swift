@@ -4,8 +4,10 @@ import Planning
 package struct PageWork: Hashable, Codable, Sendable {
   /// The store under assembly, which all workers write to.
   package var file: String
-  /// The log in which they take extents of it; nil for a plan of one order.
+  /// The log in which they take extents of it; nil for a plan of one order, and where they ask.
   package var claims: String?
+  /// Whether workers ask the coordinator for extents.
+  package var asksForExtents = false
   /// The first page of the first extent.
   package var firstPage: UInt32
   /// The pages of each extent.
