@@ -1,4 +1,5 @@
 import Foundation
+import MigrationStatus
 import Planning
 import StoreFormat
 import SystemCalls
@@ -125,6 +126,7 @@ struct WorkFolder {
     let left = try clear(keeping: [journal])
     try Files.removeRegularFile(journal)
     guard left.isEmpty else { return left }
+    try StatusPlace(of: path).remove()
     for name in try Files.listDirectory(path) where WorkFileName(name) == .keeper {
       try Files.removeRegularFile(path.appending(name))
     }

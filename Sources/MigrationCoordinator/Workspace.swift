@@ -108,9 +108,11 @@ struct Workspace {
   @discardableResult
   func remove() throws -> [FilePath] {
     if isTemporary { return [] }
-    for suffix in ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"] {
+    for suffix in ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe", "-fenced"] {
       try Files.removeRegularFile(FilePath("\(paths.result)\(suffix)"))
     }
-    return try folder.remove()
+    let left = try folder.remove()
+    if case .lock(let lock) = hold, left.isEmpty { lock.removeFolderAtEnd() }
+    return left
   }
 }

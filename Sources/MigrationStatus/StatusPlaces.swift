@@ -7,7 +7,6 @@ package import SystemPackage
 /// and a record leads to a work folder only if the status file in it has the same run.
 package struct StatusPlaces: Sendable {
   private static let workSuffix = ".godwit"
-  private static let statusName: FilePath.Component = "status.mdb"
   /// The most entries of a folder that are searched for work folders or records.
   private static let mostEntries = 10_000
 
@@ -26,12 +25,12 @@ package struct StatusPlaces: Sendable {
     self.resolved = resolved
     var folders: [FilePath] = []
     var stores = [resolved]
-    if resolved.lastComponent == Self.statusName {
+    if resolved.lastComponent == StatusPlace.name {
       folders.append(Files.parent(of: resolved))
     } else if Self.kind(of: resolved) == .directory {
       folders.append(resolved)
       // The folders in a work folder are those of its stages, which are no migrations.
-      if Self.kind(of: resolved.appending(Self.statusName)) != .file {
+      if Self.kind(of: StatusPlace(of: resolved).file) != .file {
         folders += Self.workFolders(in: resolved)
       }
     }
@@ -60,7 +59,7 @@ package struct StatusPlaces: Sendable {
   /// - Throws: the failure to read one of them, if nothing else was found.
   func find(open: StatusReader?) throws -> Found {
     var search = Search(open: open)
-    for folder in folders { search.look(in: folder.appending(Self.statusName), for: nil) }
+    for folder in folders { search.look(in: folder, for: nil) }
     for file in records { search.look(at: file) }
     // Next to a store that is only read there is no record: its outputs may lie in its folder.
     if search.isEmpty {
@@ -68,7 +67,7 @@ package struct StatusPlaces: Sendable {
     }
     for record in search.records {
       if let folder = record.workFolder {
-        search.look(in: folder.appending(Self.statusName), for: record.run)
+        search.look(in: folder, for: record.run)
       }
     }
     return try search.found()
@@ -83,8 +82,11 @@ package struct StatusPlaces: Sendable {
     /// Whether nothing was found, readable or not.
     var isEmpty: Bool { readers.isEmpty && records.isEmpty && failure == nil }
 
-    mutating func look(in path: FilePath, for wanted: Identifier?) {
-      guard kind(of: path) == .file, !readers.contains(where: { $0.reader.path == path })
+    mutating func look(in folder: FilePath, for wanted: Identifier?) {
+      let place = StatusPlace(of: folder)
+      let path = place.file
+      guard place.isOwn, kind(of: path) == .file,
+        !readers.contains(where: { $0.reader.path == path })
       else { return }
       do {
         let reader = try open.flatMap { $0.path == path ? $0 : nil } ?? StatusReader.open(path)
@@ -124,7 +126,7 @@ package struct StatusPlaces: Sendable {
   /// where there is none.
   static func file(ofStage number: UInt32, of status: FilePath) -> FilePath? {
     let folder = Files.parent(of: status).appending("step-\(number)\(workSuffix)")
-    let file = folder.appending(statusName)
+    let file = folder.appending(StatusPlace.name)
     return kind(of: folder) == .directory && kind(of: file) == .file ? file : nil
   }
 

@@ -153,7 +153,7 @@ package struct PageEngine: MigrationEngine {
     guard layout.hasRemoteWorkers, try Files.fileStatusIfPresent(paths.result) != nil else {
       return
     }
-    let copy = FilePath(paths.result.string + ".fenced")
+    let copy = FilePath(paths.result.string + "-fenced")
     try Files.remove(copy)
     try Files.cloneOrCopy(from: paths.result, to: copy)
     try Files.rename(copy, to: paths.result)

@@ -38,7 +38,7 @@ package enum WorkFileName: Hashable, Sendable {
     "plan.json", "run.json", "status.mdb", "status.mdb-lock", "swap.json", "claims", "renumbered",
     "lookups", "lookups.making", "source.pages",
     "places.sqlite.making", "dropped.sqlite.making", "result.sqlite-kept", "result.sqlite-link",
-    "result.sqlite-probe",
+    "result.sqlite-probe", "result.sqlite-fenced",
   ]
   private static let databases: Set<Substring> = [
     "source.sqlite", "result.sqlite", "skeleton.sqlite", "places.sqlite",

@@ -1,4 +1,5 @@
 import CSystemShims
+import Synchronization
 package import SystemPackage
 
 /// The exclusive lock of a file, held until the object or the process ends, however it ends.
@@ -6,6 +7,7 @@ package final class FileLock: Sendable {
   /// The path of the locked file.
   package let path: FilePath
   private let descriptor: FileDescriptor
+  private let removesFolder = Atomic(false)
 
   private init(path: FilePath, descriptor: FileDescriptor) {
     self.path = path
@@ -14,7 +16,16 @@ package final class FileLock: Sendable {
 
   deinit {
     try? descriptor.close()  // closing releases, and cannot be tried again
+    if removesFolder.load(ordering: .relaxed) {
+      _ = try? Files.removeDirectory(Files.parent(of: path))
+    }
   }
+
+  /// Has the folder of the file removed at the end of the lock, if it is empty then.
+  ///
+  /// On a network file system a removed file keeps a name as long as it is open, and its folder is
+  /// not empty.
+  package func removeFolderAtEnd() { removesFolder.store(true, ordering: .relaxed) }
 
   /// Locks a file, which is created if missing; nil if it is locked already, usually by another
   /// process.

@@ -12,6 +12,7 @@ import os
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -329,6 +330,40 @@ def elsewhere(ground, folder):
     ground.judge(output)
 
 
+def foreign_system(ground, folder):
+    """On a file system that another machine may keep, the status file is on this one: the run is
+    watched, paused and cancelled as elsewhere, and takes it along."""
+    if not shutil.which("bindfs") or os.geteuid():
+        print("skipped: a file system of another machine (scripts/packages bindfs, as root)")
+        return
+    shared, below = os.path.join(folder, "shared"), os.path.join(folder, "below")
+    os.mkdir(shared)
+    os.mkdir(below)
+    done = subprocess.run(["bindfs", below, shared], capture_output=True, check=False)
+    if done.returncode:
+        print(f"skipped: a file system of another machine ({done.stderr.decode().strip()})")
+        return
+    elsewhere = set(glob.glob("/tmp/godwit-0/*"))
+    try:
+        run = Watched(ground, shared, "pages", "env", environment={"GODWIT_SLOW": "150"})
+        run.wait("rows are made", lambda s: s.get("rowsDone", 0) > 0)
+        run.tool.run("pause", run.output)
+        run.wait("paused", lambda s: s.get("state") == "paused")
+        run.tool.run("cancel", run.output)
+        run.end(75)
+        if glob.glob(f"{run.output}.godwit/status.mdb*"):
+            raise Failure("the status file is on the shared file system")
+        report = os.path.join(folder, "report.json")
+        ground.tool.run(*ground.command(run.output, "pages", "env", "--report", report))
+        ground.judge(run.output)
+        if os.listdir(below) and set(os.listdir(below)) - {"result.sqlite", ".result_SUPPORT"}:
+            raise Failure(f"left over: {os.listdir(below)}")
+        if set(glob.glob("/tmp/godwit-0/*")) - elsewhere:
+            raise Failure("a status file is left on this machine")
+    finally:
+        subprocess.run(["umount", shared], check=False)
+
+
 def main():
     options = parser(__doc__.splitlines()[0], needs_corpus=False).parse_args()
     base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
@@ -341,7 +376,7 @@ def main():
     cases += [(f"killed, {engine}", partial(killed, ground, engine)) for engine in ("pages", "sql")]
     cases += [(body.__name__.replace("_", " "), partial(body, ground)) for body in (
         badly_typed, never_starting, living_on, killed_coordinator, stopped_coordinator,
-        another_build, elsewhere)]
+        another_build, elsewhere, foreign_system)]
     try:
         run_cases(options, cases, "launchers")
     finally:

@@ -100,7 +100,9 @@ final class ProgressReporter: Sendable {
     (self.desk, self.recorder, self.teller, self.estimate) = (desk, recorder, teller, estimate)
     let board = board
     do {
-      let file = try StatusFile.create(paths.status)
+      let place = StatusPlace(of: paths.work)
+      try place.prepare()
+      let file = try StatusFile.create(place.file)
       let own = Processes.own
       var record = RunRecord(
         run: run, boot: Processes.bootID.flatMap { Identifier($0) } ?? .none,
