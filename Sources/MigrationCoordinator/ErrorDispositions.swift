@@ -10,7 +10,7 @@ extension MigrationError: DisposedError {
     switch self {
     case .diskFull, .alreadyRunning, .interrupted: .system
     case .workerNotStarted: [.workReusable, .retryable]
-    case .workerForeign, .shardUnseen: .system
+    case .workerForeign, .workersDoubled, .outputEndless, .shardUnseen: .system
     case .manifestUnreadable: .device
     // The result may be damaged by its device, or because the source is.
     case .resultDamaged: [.workReusable, .deviceFailed, .sourceSuspect]

@@ -81,6 +81,10 @@ package enum MigrationError: Error, Sendable {
   case workerNotStarted(cause: any Error)
   /// The launcher started another program as a worker, or another build of this one.
   case workerForeign(host: String, version: String)
+  /// The launcher started several workers for one work order.
+  case workersDoubled
+  /// The launcher passes on what no worker has written: a line without an end.
+  case outputEndless
   /// A worker completed a shard, and this machine does not see the file.
   case shardUnseen(FilePath)
   /// A manifest is not of this plan, of its order or of its pieces.

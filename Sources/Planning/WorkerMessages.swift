@@ -118,6 +118,9 @@ package struct LineBuffer: Sendable {
   /// Creates an empty buffer.
   package init() {}
 
+  /// The bytes after the last line that was removed.
+  package var count: Int { rest.count }
+
   /// Adds bytes of the stream.
   package mutating func append(_ bytes: some Sequence<UInt8>) { rest += bytes }
 

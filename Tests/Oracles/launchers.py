@@ -100,7 +100,8 @@ class Ground:
         if launcher is not None:
             more += ("--launcher", launcher)
         return ["migrate", self.source, "--to", LIBRARY, "--output", output, "--range-rows", 400,
-                "--workers", 2, "--engine", engine, *more, *options]
+                *(() if "--workers" in options else ("--workers", 2)), "--engine", engine, *more,
+                *options]
 
     def judge(self, output, engine="pages"):
         if canonical(output) != self.expected[engine]:
@@ -145,6 +146,26 @@ def failing(ground, launcher, status, words, folder):
         raise Failure("there is a result")
     ground.tool.run(*ground.command(output, "pages", "env"))
     ground.judge(output)
+
+
+def doubled(ground, folder):
+    """Two workers for one order would write to the same files."""
+    output, pipe = os.path.join(folder, "result.sqlite"), os.path.join(folder, "pipe")
+    os.mkfifo(pipe)
+    launcher = f"""sh -c 'exec 3<&0; tee {pipe} <&3 | "$@" & "$@" <{pipe}; wait' sh"""
+    done = ground.tool.run(*ground.command(output, "pages", launcher, "--workers", 1), expect=64)
+    if "several workers for one work order" not in done.stderr:
+        raise Failure(f"two workers for one order: {done.stderr}")
+    ground.tool.run(*ground.command(output, "pages", "env"))
+    ground.judge(output)
+
+
+def endless(ground, folder):
+    output = os.path.join(folder, "result.sqlite")
+    launcher = "sh -c 'exec cat /dev/zero'"
+    done = ground.tool.run(*ground.command(output, "pages", launcher), expect=64)
+    if "line without an end" not in done.stderr:
+        raise Failure(f"an endless line: {done.stderr}")
 
 
 def badly_typed(ground, folder):
@@ -375,8 +396,8 @@ def main():
     cases += [(name, partial(failing, ground, *case)) for name, case in FAILING.items()]
     cases += [(f"killed, {engine}", partial(killed, ground, engine)) for engine in ("pages", "sql")]
     cases += [(body.__name__.replace("_", " "), partial(body, ground)) for body in (
-        badly_typed, never_starting, living_on, killed_coordinator, stopped_coordinator,
-        another_build, elsewhere, foreign_system)]
+        badly_typed, doubled, endless, never_starting, living_on, killed_coordinator,
+        stopped_coordinator, another_build, elsewhere, foreign_system)]
     try:
         run_cases(options, cases, "launchers")
     finally:

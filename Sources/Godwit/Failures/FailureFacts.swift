@@ -89,8 +89,8 @@ struct FailureFacts {
       file = path
     case .settingUnreadable, .settingUnknown: break
     case .joinTableUnknown, .versionOrderUnknown, .versionNameUnknown, .consentUnknown,
-      .accountsDiffer, .workOrderFailed, .workerNotStarted, .workerForeign, .verificationFailed,
-      .resultDamaged, .interrupted:
+      .accountsDiffer, .workOrderFailed, .workerNotStarted, .workerForeign, .workersDoubled,
+      .outputEndless, .verificationFailed, .resultDamaged, .interrupted:
       break
     }
   }

@@ -65,8 +65,8 @@ extension MigrationFailure {
     case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull,
       .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged:
       self.init(place: error)
-    case .workOrderFailed, .workerNotStarted, .workerForeign, .shardUnseen, .manifestForeign,
-      .manifestUnreadable, .verificationFailed, .resultDamaged:
+    case .workOrderFailed, .workerNotStarted, .workerForeign, .workersDoubled, .outputEndless,
+      .shardUnseen, .manifestForeign, .manifestUnreadable, .verificationFailed, .resultDamaged:
       self.init(work: error)
     case .interrupted:
       self.init(.interrupted, "interrupted: \(Self.goesOn).")

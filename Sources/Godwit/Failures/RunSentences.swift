@@ -77,6 +77,16 @@ extension MigrationFailure {
         .usage,
         "the launcher started another build of this program (Godwit \(version)) on \(host): put the "
           + "same executable at the same path of every machine.")
+    case .workersDoubled:
+      self.init(
+        .usage,
+        "the launcher started several workers for one work order: have it start one, such as by -n1 "
+          + "of srun.")
+    case .outputEndless:
+      self.init(
+        .usage,
+        "the launcher prints a line without an end: have it pass on what workers print, and nothing "
+          + "else.")
     case .shardUnseen(let path):
       self.init(
         .notFound,

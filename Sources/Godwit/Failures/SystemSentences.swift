@@ -188,8 +188,8 @@ extension MigrationFailure {
     case .lost(let status, nil):
       self.init(
         .inUse,
-        "\(order): the launcher ended with status \(status) and started no worker: try it with "
-          + "`true` in the place of the worker, and start the same command again.")
+        "\(order): the launcher ended with status \(status) and started no worker: run it "
+          + "by itself, with `true` behind it, to see why, and start the same command again.")
     }
   }
 

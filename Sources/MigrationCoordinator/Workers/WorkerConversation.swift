@@ -29,7 +29,8 @@ struct WorkerConversation: Sendable {
 
   /// Passes the order, answers the worker, and returns at the end of its output.
   ///
-  /// - Throws: `MigrationError.workerForeign`; the failure to reserve an extent.
+  /// - Throws: `MigrationError.workerForeign`, `workersDoubled` or `outputEndless`; the failure to
+  ///   reserve an extent.
   func hold(_ output: SubprocessOutputSequence, process: Int32) async throws -> Answer {
     try await withThrowingTaskGroup(of: Void.self) { group in
       let (messages, outbox) = AsyncStream.makeStream(of: [UInt8].self)
@@ -42,6 +43,7 @@ struct WorkerConversation: Sendable {
       var (answer, lines) = (Answer(), LineBuffer())
       for try await chunk in output {
         chunk.withUnsafeBytes { lines.append($0) }
+        guard lines.count <= Self.mostBytes else { throw MigrationError.outputEndless }
         while let line = lines.next() {
           guard let message = MessageLine.decoded(line, as: WorkerMessage.self) else {
             Self.show(line)
@@ -49,6 +51,8 @@ struct WorkerConversation: Sendable {
           }
           switch message {
           case .started(let found):
+            // They would write to the same files.
+            guard answer.host == nil else { throw MigrationError.workersDoubled }
             try requireSame(found)
             answer.host = found.host
             link.begin(process: process)
@@ -67,6 +71,9 @@ struct WorkerConversation: Sendable {
       return answer
     }
   }
+
+  /// The most bytes of a line: as many as a manifest may have, and more.
+  private static let mostBytes = 128 << 20
 
   /// Sends the pace: at once, when it changes, and every second.
   private func keepPace(_ outbox: AsyncStream<[UInt8]>.Continuation) async throws {
