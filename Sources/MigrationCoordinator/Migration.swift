@@ -51,7 +51,9 @@ package struct Migration: Sendable {
       recorder: recorder)
     let desk = ControlDesk(
       controls: request.controls, workers: request.workers, logger: logger)
-    let task = Task { try await migration.runResolved(desk, progress: progress) }
+    let task = Task(executorPreference: request.shared?.executor) {
+      try await migration.runResolved(desk, progress: progress)
+    }
     desk.whenCancelled { task.cancel() }
     return try await withTaskCancellationHandler {
       try await task.value
@@ -91,8 +93,10 @@ package struct Migration: Sendable {
     if let output = request.output {
       try ResultHandover.requireFreeLogs(of: output, besides: request.store)
     }
-    let target = try TargetModel(
-      paths: request.target, configuration: request.configuration, library: request.library)
+    let target =
+      try request.shared?.target
+      ?? TargetModel(
+        paths: request.target, configuration: request.configuration, library: request.library)
     // It takes nearly a tenth of the time for hundreds of entities.
     async let _ = ArchivedModel.make(ahead: target.model)
     var isInstant = isInstant
@@ -110,7 +114,9 @@ package struct Migration: Sendable {
     let recovery = try SwapJournal(paths).recover()
     // What was done was done for a store of another time.
     if recovery == .putBack { try workspace.clear() }
-    if request.output == nil { try KeptStores(of: request.store).removeUnfinished() }
+    if request.output == nil {
+      try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
+    }
     return try await run(
       in: workspace, wasSwapped: recovery == .ended, target: target, keeper: keeper, desk: desk,
       progress: progress)

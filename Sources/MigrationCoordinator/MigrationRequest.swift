@@ -45,6 +45,8 @@ package struct MigrationRequest: Sendable {
   package var models: [FilePath] = []
   /// What has been read of models, which is not read again.
   package var library = ModelLibrary()
+  /// The work that this migration shares with others of the same options; nil where it is alone.
+  package var shared: SharedWork?
   /// How many worker processes may run at once.
   package static let workerRange = 1...256
   /// How many worker processes run at once, from 1.

@@ -179,7 +179,8 @@ final class OutcomeKeeper: Sendable {
   private func removeAbandoned() {
     let file = OutcomeFile(beside: resolved(request.destination))
     do {
-      try file.removeAbandoned()
+      let names = try request.shared?.leftovers(in: Files.parent(of: file.path))
+      try file.removeAbandoned(among: names)
     } catch {
       logger.notice(
         "an unfinished record stays", metadata: ["file": "\(file.path)", "error": "\(error)"])

@@ -72,25 +72,39 @@ package struct PreparedMigration: Sendable {
       return
     }
     try request.requireSupported(survey)
-    // A long route and its stages infer every step, one after the other.
-    let (found, planned) = try MappingInference.keeping {
-      let found = try RouteFinder(request: request, target: target, survey: survey).find(
-        namesVersions: request.namesVersions)
-      let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
-      try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
-      for step in found.route.steps { try Self.check(step) }
-      let planner = try StagePlanner(
-        route: found.route, source: survey.schema, isStepwise: request.isStepwise,
-        independentPolicies: request.independentPolicies,
-        allowsFilters: request.allowsFilters(of: survey),
-        validates: request.validation == .strict,
-        joins: try JoinChoices(request: request, target: target.model))
-      return (found, planner.stages)
+    let allowsFilters = request.allowsFilters(of: survey)
+    func find() throws -> Plan {
+      try Self.plan(request, target: target, survey: survey, allowsFilters: allowsFilters)
     }
+    let plan = try request.shared?.plan(for: survey, allowsFilters: allowsFilters, find: find)
+    let (found, planned) = try plan ?? find()
     route = found
     stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
     try LossRules(request: request, survey: survey, stages: stages).check()
     try requireMirrored()
+  }
+
+  /// A route with its stages, as they are for every store of a version.
+  typealias Plan = (route: FoundRoute, stages: [Stage])
+
+  /// Finds the route, and compiles its stages.
+  private static func plan(
+    _ request: MigrationRequest, target: TargetModel, survey: StoreSurvey, allowsFilters: Bool
+  ) throws -> Plan {
+    // A long route and its stages infer every step, one after the other.
+    try MappingInference.keeping {
+      let found = try RouteFinder(request: request, target: target, survey: survey).find(
+        namesVersions: request.namesVersions)
+      let mappings = found.route.steps.flatMap(\.mappings).map(\.mapping)
+      try ObjectMigration.checkPolicies(mappings, registered: request.policies.keys)
+      for step in found.route.steps { try check(step) }
+      let planner = try StagePlanner(
+        route: found.route, source: survey.schema, isStepwise: request.isStepwise,
+        independentPolicies: request.independentPolicies, allowsFilters: allowsFilters,
+        validates: request.validation == .strict,
+        joins: try JoinChoices(request: request, target: target.model))
+      return (found, planner.stages)
+    }
   }
 
   /// Checks that CloudKit mirroring survives all stages: the stores of later ones are not there

@@ -250,10 +250,12 @@ package struct OutcomeFile: Hashable, Sendable {
   }
 
   /// Removes files of this user that `write` made and that no process writes any more.
-  package func removeAbandoned() throws {
+  ///
+  /// - Parameter names: the names in the folder among which they are; nil reads the folder.
+  package func removeAbandoned(among names: [FilePath.Component]? = nil) throws {
     guard let name = path.lastComponent?.string else { return }
     let folder = Files.parent(of: path)
-    for entry in try Files.listDirectory(folder)
+    for entry in try names ?? Files.listDirectory(folder)
     where entry.string.hasPrefix(name) && Self.isTemporary(entry.string.dropFirst(name.count)) {
       try Self.removeAbandoned(folder.appending(entry))
     }

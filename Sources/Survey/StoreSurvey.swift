@@ -22,6 +22,8 @@ package struct StoreSurvey: Sendable {
   package let metadata: StoreMetadata
   /// The store's own model.
   package let model: ManagedObjectModel
+  /// The tables, triggers and columns that the store has.
+  package let catalog: Catalog
   /// The tables under the names that they have in the store.
   package let schema: StoreSchema
   /// Tables and columns that the store has and its model does not, and the reverse.
@@ -61,7 +63,7 @@ package struct StoreSurvey: Sendable {
     header = try StoreHeader(ofSource: access.readable)
     self.metadata = metadata
     self.model = model
-    let catalog = try reader.catalog()
+    catalog = try reader.catalog()
     (schema, differences) = try StoreSchema(model).resolved(in: catalog)
     guard differences.missingTables.isEmpty else {
       throw StoreError(problem: .tablesMissing(differences.missingTables), store: store)

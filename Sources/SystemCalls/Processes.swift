@@ -36,6 +36,15 @@ package enum Processes {
   /// Takes permissions away from all files that this process makes from now on.
   package static func setFileModeMask(_ mask: UInt32) { _ = umask(mode_t(mask & 0o777)) }
 
+  /// The name of this machine, without characters that have a meaning in paths.
+  package static let node: String = {
+    var name = [CChar](repeating: 0, count: 256)
+    guard gethostname(&name, name.count - 1) == 0 else { return "unknown" }
+    let text = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    let known = text.filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+    return known.isEmpty ? "unknown" : known
+  }()
+
   /// The number of the user by whose rights this process acts.
   package static var user: UInt32 { geteuid() }
 
@@ -71,46 +80,6 @@ package enum Processes {
     }
     guard stat.startTime == startTime, !"ZXx".utf8.contains(stat.state) else { return .gone }
     return "Tt".utf8.contains(stat.state) ? .stopped : .running
-  }
-
-  /// Other processes that have a file, named without links, open for writing, as far as the system
-  /// shows it: those of this user, or of all where this one may see them, of this container, that
-  /// opened it by this name.
-  package static func writers(of path: FilePath) -> [Int32] {
-    let names = (try? Files.listDirectory("/proc")) ?? []
-    var text = [CChar](repeating: 0, count: Int(PATH_MAX))
-    return names.compactMap { Int32($0.string) }.filter { process in
-      process != own && isWriter(process, of: path, text: &text)
-    }
-  }
-
-  /// - Parameter text: room for what a link says.
-  private static func isWriter(_ process: Int32, of path: FilePath, text: inout [CChar]) -> Bool {
-    let folder = FilePath("/proc/\(process)")
-    guard let open = try? Files.listDirectory(folder.appending("fd")) else { return false }
-    let wanted = path.string.utf8
-    for name in open {
-      // The text of the link, and no look at the file: that may wait for another machine.
-      let count = folder.appending("fd").appending(name).withPlatformString { link in
-        readlink(link, &text, text.count)
-      }
-      guard count == wanted.count,
-        text.prefix(count).elementsEqual(wanted, by: { UInt8(bitPattern: $0) == $1 })
-      else { continue }
-      if isForWriting(folder.appending("fdinfo").appending(name)) { return true }
-    }
-    return false
-  }
-
-  /// By the line `flags:` of proc_pid_fdinfo(5), in octal digits.
-  private static func isForWriting(_ info: FilePath) -> Bool {
-    guard let bytes = try? Files.readFile(info, limit: 65_536),
-      let line = bytes.split(separator: UInt8(ascii: "\n")).first(where: {
-        $0.starts(with: Array("flags:".utf8))
-      }),
-      let last = line.last
-    else { return false }
-    return last & 0b11 != 0
   }
 
   /// Whether the process with this identifier and start time exists, stopped or not.

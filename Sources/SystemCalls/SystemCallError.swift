@@ -9,7 +9,7 @@ package struct SystemCallError: Error, Hashable, Sendable {
     /// On attributes, folders and file systems.
     case status, setAttributes, listDirectory, createDirectory, freeSpace, fileSystemKind
     /// On the process itself.
-    case pipe, descriptorLimit, ignoreSignal, dieWithParent, execute
+    case pipe, descriptorLimit, ignoreSignal, dieWithParent, execute, connect, send
   }
 
   /// What was attempted.

@@ -50,6 +50,12 @@ int csystem_unlink(const char *path);
 int csystem_remove_directory(const char *path);
 int csystem_make_directory(const char *path, mode_t mode);
 int csystem_sync(int descriptor);
+/// Makes two connected sockets, which programs that are started do not inherit.
+int csystem_make_sockets(int ends[2]);
+/// Sends bytes, and fails with EPIPE, without a signal, if nobody receives them.
+int64_t csystem_send(int socket, const void *bytes, uint64_t count);
+/// Tells the other end that no more is sent.
+int csystem_end_sending(int socket);
 /// Returns when all that was written to the descriptor's file system is on the disk.
 int csystem_sync_file_system(int descriptor);
 /// Begins to write a part of a file to the disk, and waits for nothing.

@@ -50,6 +50,7 @@ extension StoreMigration {
   func request(for target: MigrationTarget?) -> MigrationRequest {
     var request = request
     if let target { request.library = target.core.library }
+    request.shared = shared
     return request
   }
 }

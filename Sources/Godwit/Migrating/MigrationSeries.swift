@@ -1,3 +1,4 @@
+import MigrationCoordinator
 import Synchronization
 import SystemCalls
 public import SystemPackage
@@ -62,9 +63,10 @@ public struct MigrationSeries: Sendable {
     try requireApart(stores)
     let queue = StoreQueue(stores, atMost: Int(clamping: migration.memory / Self.leastMemory))
     let shares = StoreShares(stores, progress: progress)
+    let shared = SharedWork(target: target.core)
     let waiting = Mutex<(ends: [Int: End], next: Int)>(([:], 0))
     return await queue.run { index, isSmall in
-      let end = await migrate(stores[index], isSmall: isSmall, queue: queue) {
+      let end = await migrate(stores[index], isSmall: isSmall, queue: queue, shared: shared) {
         shares.reach($0, of: index)
       }
       shares.end(index)
@@ -80,13 +82,14 @@ public struct MigrationSeries: Sendable {
   }
 
   private func migrate(
-    _ store: FilePath, isSmall: Bool, queue: StoreQueue,
+    _ store: FilePath, isSmall: Bool, queue: StoreQueue, shared: SharedWork,
     progress: @escaping @Sendable (Double) -> Void
   ) async -> End {
     var own = migration
     own.store = store
     own.output = outputFolder.map { $0.appending(store.lastComponent?.string ?? "") }
     own.lastRun = LastRun()
+    own.shared = shared
     if isSmall {
       own.executesSmallOrders = true
       own.workers = 1

@@ -128,6 +128,8 @@ public struct StoreMigration: Sendable {
   /// Whether a store that is migrated within an instant has no status file meanwhile, and is begun
   /// anew where that is cut off.
   package var leavesInstantsUntold = false
+  /// The work that this migration shares with others of the same options.
+  var shared: SharedWork?
   /// What the last run did, for the report of a failure.
   var lastRun = LastRun()
 

@@ -64,9 +64,10 @@ struct KeptStores {
   }
 
   /// Removes lists that a kill left unfinished; nobody else may write one meanwhile.
-  func removeUnfinished() throws {
+  func removeUnfinished(shared: SharedWork? = nil) throws {
     let whole = path.lastComponent?.string ?? ""
-    for name in try Files.listDirectory(Files.parent(of: path))
+    let folder = Files.parent(of: path)
+    for name in try shared?.leftovers(in: folder) ?? Files.listDirectory(folder)
     where WorkFileName.withoutTemporarySuffix(name.string[...]) == whole[...] {
       try Files.removeRegularFile(Files.parent(of: path).appending(name))
     }

@@ -30,6 +30,8 @@ package enum WorkerProtocol {
   /// The first argument of a worker; the second is the process identifier of the coordinator, 0 if
   /// the coordinator is not the parent.
   package static let argument = "godwit-worker"
+  /// The first argument of a worker of a fleet; the second is as of other workers.
+  package static let fleetArgument = "godwit-fleet-worker"
   /// The exit status of a worker that could not execute its order; its facts are a `WorkerFailure`
   /// in JSON.
   package static let failed: Int32 = 65
