@@ -84,6 +84,7 @@ let package = Package(
     .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
     .module("LMDB", ["CLMDB", "SystemCalls", .systemPackage]),
     .module("MigrationStatus", ["LMDB", "SystemCalls", .systemPackage]),
+    .module("Fleets", ["LMDB", "Planning", "SystemCalls", .systemPackage]),
     .module(
       "Survey",
       [
@@ -178,7 +179,8 @@ let package = Package(
     .module(
       "Godwit",
       [
-        "DataExport", "Digests", "EngineList", "Expressions", "Inspection", "KeyedArchives", "LMDB",
+        "DataExport", "Digests", "EngineList", "Expressions", "Fleets", "Inspection",
+        "KeyedArchives", "LMDB",
         "Mapping", "MappingFiles", "MigrationCoordinator", "MigrationEngine", "MigrationStatus",
         "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
         "Planning",
@@ -233,6 +235,7 @@ let package = Package(
         "Expressions", .systemPackage,
       ]),
     .tests(of: "Digests"),
+    .tests(of: "Fleets", ["SystemCalls", .systemPackage]),
     .tests(of: "ObjectModel", ["Expressions"]),
     .tests(
       of: "Planning",

@@ -50,7 +50,8 @@ struct RootCommand: AsyncParsableCommand {
     ResumeCommand.self, CancelCommand.self, SetCommand.self, InspectCommand.self,
     ExportCommand.self, DiffCommand.self, CheckCommand.self, VersionsCommand.self, MapCommand.self,
     ModelCommand.self, VerifyCommand.self,
-    GenerateCommand.self, ListCommand.self, RollbackCommand.self, FinishCommand.self,
+    GenerateCommand.self, FleetCommand.self, ListCommand.self, RollbackCommand.self,
+    FinishCommand.self,
     DiscardCommand.self, ServeCommand.self,
   ]
 

@@ -37,8 +37,9 @@ struct LMDBPages: Sendable {
     self.pageSize = Int(pageSize)
   }
 
-  /// More has no file of ours: a map of 64 MiB has 16,384 pages of the usual size.
-  private static let mostPages: UInt64 = 1 << 18
+  /// More has no file of ours: a map of 64 MiB has 16,384 pages of the usual size, and that of a
+  /// fleet of 10 million stores 10 million.
+  private static let mostPages: UInt64 = 1 << 26
   /// The flags of pages.
   private enum PageFlag {
     static let branch: UInt64 = 1

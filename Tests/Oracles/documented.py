@@ -4,9 +4,10 @@ these pages name are those of the tool.
 
 Each ```sh block runs from top to bottom in a folder of its own, with an app's files in it: a model
 in several versions, stores of old ones, mapping models. In a block ```sh alternatives each line has
-such a folder; where `running`, `paused` or `migrated` follows, the store is just that, and where
-`released` does, the model is locked and its folder a Git repository with the tag v2.1. A block
-```sh continued goes on in the folder of the block before it on its page that calls godwit. A
+such a folder; where `running`, `paused` or `migrated` follows, the store is just that; where
+`released` does, the model is locked and its folder a Git repository with the tag v2.1; where
+`listed` or `fleet` does, there is a fleet of both stores, Autumn, which has run for the latter. A
+block ```sh continued goes on in the folder of the block before it on its page that calls godwit. A
 command ends with 0 unless a comment behind it says `ends with N`. The lines of a ```yaml block that
 call godwit, in a file for a server that runs tests, are run likewise. The files are made from
 docs/sample, and where .xcmappingmodel files are named, from the corpus as well. docs/commands.md
@@ -40,15 +41,16 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 PAGES = ("README.md", "docs/*.md", "docs/examples/README.md", "Tests/Oracles/README.md")
 COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "set", "verify",
             "inspect", "export", "diff", "map", "model", "versions", "generate", "list", "rollback",
-            "finish", "discard", "serve")
+            "finish", "discard", "serve", "fleet")
 # Commands whose options are those of commands within.
-WITHIN = {"model": ["export"], "versions": ["lock", "check", "find"]}
+WITHIN = {"model": ["export"], "versions": ["lock", "check", "find"],
+          "fleet": ["create", "plan", "run", "submit", "status", "list", "retry", "rollback"]}
 # Options of swift build, scripts/install and scripts/bench that the pages name.
 FOREIGN = {"--static-swift-stdlib", "--prefix", "--scale", "--rounds", "--only", "--list"}
 # Options that every program has.
 ALWAYS = {"--help"}
 # What may have become of the store before a command runs.
-SETTINGS = ("running", "paused", "migrated", "released")
+SETTINGS = ("running", "paused", "migrated", "released", "listed", "fleet")
 PATIENCE = 300
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.M | re.S)
@@ -159,7 +161,8 @@ class Vocabulary:
             return []
         if words[0] not in self.all:
             return [f"`godwit {words[0]}` is no command"]
-        named = {w.partition("=")[0] for w in words if w.startswith("--")}
+        own = words[:words.index("--")] if "--" in words else words
+        named = {w.partition("=")[0] for w in own if w.startswith("--")}
         return [f"`godwit {words[0]}` has no option {o}"
                 for o in sorted(named - self.all[words[0]])]
 
@@ -371,6 +374,12 @@ class Runner:
                           ["tag", "v2.1"]):
                 subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-C",
                                 folder, *words], check=True, capture_output=True)
+        if setting in ("listed", "fleet"):
+            fleet = os.path.join(folder, "Autumn")
+            self.tool.run("fleet", "create", fleet, store, os.path.join(folder, "Old.sqlite"),
+                          "--to", model)
+            if setting == "fleet":
+                self.tool.run("fleet", "run", fleet)
         if setting not in ("running", "paused"):
             yield
             return

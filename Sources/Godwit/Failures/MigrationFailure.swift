@@ -1,3 +1,4 @@
+import Fleets
 public import Foundation
 import Mapping
 import MappingFiles
@@ -147,6 +148,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as MappingFileError: Self(error)
     case let error as ObjectMigrationError: Self(error)
     case let error as MigrationError: Self(error)
+    case let error as FleetError: Self(error)
     case let error as SystemCallError: Self(error)
     case let error as Errno: Self(error)
     case let error as PageError: Self(error)

@@ -29,6 +29,10 @@ public enum GodwitWorker {
   /// ``StoreMigration/run(for:progress:)`` then refuses to start any.
   public static func runIfRequested(policies: MigrationPolicies = MigrationPolicies()) {
     FaultPoint.answerEnvironment()
+    if let coordinator = WorkerDispatch.fleetCoordinator {
+      WorkerDispatch.wasAsked.store(true, ordering: .relaxed)
+      exit(FleetWorker.run(coordinator: coordinator, policies: policies))
+    }
     guard let coordinator = WorkerDispatch.coordinator else {
       WorkerDispatch.wasAsked.store(true, ordering: .relaxed)
       return
@@ -106,9 +110,14 @@ enum WorkerDispatch {
   static let wasAsked = Atomic(false)
 
   /// The process that started this one as a worker, nil in any other process.
-  static var coordinator: Int32? {
+  static var coordinator: Int32? { coordinator(by: WorkerProtocol.argument) }
+
+  /// The process that started this one as a worker of a fleet, nil in any other process.
+  static var fleetCoordinator: Int32? { coordinator(by: WorkerProtocol.fleetArgument) }
+
+  private static func coordinator(by argument: String) -> Int32? {
     let arguments = CommandLine.arguments
-    guard arguments.count == 3, arguments[1] == WorkerProtocol.argument else { return nil }
+    guard arguments.count == 3, arguments[1] == argument else { return nil }
     return Int32(arguments[2])
   }
 

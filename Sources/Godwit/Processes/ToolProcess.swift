@@ -13,6 +13,11 @@ package enum ToolProcess {
     version + (Processes.commit.map { " (\($0))" } ?? "")
   }
 
+  /// The path of the executable.
+  package static var path: String {
+    (Processes.executable ?? FilePath(CommandLine.arguments.first ?? "godwit")).string
+  }
+
   /// Lets writes to closed pipes fail instead of ending the process, and takes as many open files
   /// as the system allows.
   ///

@@ -20,7 +20,7 @@ public struct MigrationMetrics: Hashable, Sendable {
 
   /// Describes a migration, by the path under which it was asked for.
   public init(_ status: MigrationMonitor.Status, of path: FilePath) {
-    var writer = MetricsWriter()
+    var writer = MetricsWriter(subject: "migration")
     writer.migration(status, labels: [("store", (status.source ?? path).string)])
     text = writer.text
   }
@@ -30,7 +30,7 @@ public struct MigrationMetrics: Hashable, Sendable {
   /// Each gauge has its help and its type once, and the samples of all. The label `destination`
   /// tells migrations of one store apart; of two with the same labels the first counts.
   public init(_ migrations: [(status: MigrationMonitor.Status, path: FilePath)]) {
-    var writer = MetricsWriter()
+    var writer = MetricsWriter(subject: "migration")
     var told: Set<[String]> = []
     for (status, path) in migrations {
       let store = (status.source ?? path).string
@@ -48,7 +48,7 @@ public struct MigrationMetrics: Hashable, Sendable {
 }
 
 /// Writes gauges, each of which has the labels of its migration.
-private struct MetricsWriter {
+struct MetricsWriter {
   typealias Labels = [(name: String, value: String)]
 
   /// A gauge with the samples of all migrations.
@@ -59,7 +59,11 @@ private struct MetricsWriter {
 
   private var names: [String] = []
   private var gauges: [String: Gauge] = [:]
-  private var labels: Labels = []
+  private var labels: Labels
+  /// The word in the name of every gauge.
+  private let subject: String
+
+  init(subject: String, labels: Labels = []) { (self.subject, self.labels) = (subject, labels) }
 
   /// All lines of a gauge stand together.
   var text: String {
@@ -170,31 +174,31 @@ private struct MetricsWriter {
   // MARK: The format
 
   /// A gauge with one sample.
-  private mutating func gauge(_ name: String, _ help: String, _ value: Double) {
+  mutating func gauge(_ name: String, _ help: String, _ value: Double) {
     describe(name, help)
     sample(name, [], value)
   }
 
   /// A gauge with a sample for each of some words, of which one is 1.
-  private mutating func choice(
+  mutating func choice(
     _ name: String, _ help: String, label: String, of words: [String], chosen: String
   ) {
     describe(name, help)
     for word in words { sample(name, [(label, word)], word == chosen ? 1 : 0) }
   }
 
-  private mutating func describe(_ name: String, _ help: String) {
+  mutating func describe(_ name: String, _ help: String) {
     guard gauges[name] == nil else { return }
     names.append(name)
-    let full = "godwit_migration_\(name)"
+    let full = "godwit_\(subject)_\(name)"
     gauges[name] = Gauge(head: "# HELP \(full) \(help)\n# TYPE \(full) gauge\n")
   }
 
   /// A sample of a gauge that is described.
-  private mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
+  mutating func sample(_ name: String, _ labels: Labels, _ value: Double) {
     let all = (self.labels + labels).map { "\($0.0)=\"\(Self.escaped($0.1))\"" }
     gauges[name]?.samples +=
-      "godwit_migration_\(name){\(all.joined(separator: ","))} \(Self.number(value))\n"
+      "godwit_\(subject)_\(name){\(all.joined(separator: ","))} \(Self.number(value))\n"
   }
 
   /// A value of a label: the format escapes three characters, and what a terminal obeys is shown as

@@ -1,0 +1,173 @@
+import Foundation
+import LMDB
+import SystemCalls
+import SystemPackage
+
+/// A run of a fleet on this machine, as `state.mdb` has it.
+package struct FleetRun: Codable, Hashable, Sendable {
+  /// A store that is being migrated.
+  package struct Store: Codable, Hashable, Sendable {
+    /// The path of the store.
+    package var store: String
+    /// The size of the store, in bytes.
+    package var bytes: Int64
+    /// The time at which its migration began, in seconds since 1970.
+    package var began: Double
+    /// Whether it takes much longer than stores of its size.
+    package var isSlow = false
+
+    /// Creates a store whose migration begins now.
+    package init(store: String, bytes: Int64, began: Double) {
+      (self.store, self.bytes, self.began) = (store, bytes, began)
+    }
+  }
+
+  /// The time of creation of the fleet, by which a state is known to be of it.
+  package var fleet: Double
+  /// The process that runs the fleet.
+  package var process = Processes.own
+  /// When this process started, field 22 of `/proc/PID/stat`.
+  package var processStart = Processes.startTime(of: Processes.own) ?? 0
+  /// The start of the machine at which the run began.
+  package var boot = Processes.bootID
+  /// The time at which the run began, in seconds since 1970.
+  package var started: Double
+  /// The time of this record, in seconds since 1970.
+  package var updated: Double
+  /// Whether the run has ended, with everything on the disk.
+  package var isOver = false
+  /// The number of worker processes.
+  package var jobs: Int
+  /// The stores and bytes that this run has done.
+  package var storesDone = 0
+  package var bytesDone: Int64 = 0
+  /// The results of all stores.
+  package var tally = FleetTally()
+  /// The stores that are being migrated.
+  package var running: [Store] = []
+  /// Why the run stopped before the end of the list, as a sentence.
+  package var stopped: String?
+
+  /// Creates the record of a run that begins now.
+  package init(fleet: Double, started: Double, jobs: Int) {
+    self.fleet = fleet
+    self.started = started
+    updated = started
+    self.jobs = jobs
+  }
+
+  /// Whether the process of the run is alive.
+  package var isRunning: Bool {
+    !isOver && boot == Processes.bootID && Processes.isAlive(process, startTime: processStart)
+  }
+}
+
+// (1) One process writes, under the lock of the fleet. A state whose writer did not see the machine
+// stop may be damaged, since LMDB does not sync commits, so it is not opened again: the stores and
+// their records tell what is done.
+// (2) `run` is small, so watchers read one page and not a record per store.
+
+/// The results of a fleet on this machine: an LMDB file with a record per store.
+package final class FleetState {
+  private let environment: LMDBEnvironment
+  private let encoder = JSONEncoder()
+  private let decoder = JSONDecoder()
+
+  private static let tables = ["run", "results"]
+  private static let runKey = Array("run".utf8)
+
+  /// Opens the state of a fleet, or creates one; one that may be damaged, or is of another fleet,
+  /// is removed.
+  ///
+  /// - Throws: `LMDBError`, `SystemCallError`.
+  package init(_ folder: FleetFolder, of manifest: FleetManifest) throws {
+    if try Files.fileStatusIfPresent(folder.state, followLinks: false) != nil {
+      let run = try? Self.readRun(folder)
+      let isSound = run.map { $0.isOver || $0.boot == Processes.bootID } ?? false
+      if !isSound || run?.fleet != manifest.created {
+        for path in [folder.state, FilePath("\(folder.state)-lock")] {
+          try Files.removeRegularFile(path)
+        }
+      }
+    }
+    // A process with another size would damage the file, so it follows from the manifest alone.
+    let size = (1 << 30) + manifest.stores * 4096
+    environment = try LMDBEnvironment(
+      path: folder.state, tables: Self.tables, access: .create(mapSize: size))
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+  }
+
+  private static func key(_ number: Int) -> [UInt8] {
+    withUnsafeBytes(of: UInt64(number).bigEndian) { Array($0) }
+  }
+
+  /// Calls `body` with each result of the fleet, in the order of the list.
+  package func forEach(stores: Int, body: (StoreResult) -> Void) throws {
+    let results = environment.table(name: "results")
+    for start in stride(from: 0, to: stores, by: 1024) {
+      let found = try environment.write { transaction throws(LMDBError) in
+        var found: [[UInt8]] = []
+        for number in start..<min(stores, start + 1024) {
+          if let value = try transaction.value(at: Self.key(number), in: results) {
+            found.append(value)
+          }
+        }
+        return found
+      }
+      for value in found {
+        if let result = try? decoder.decode(StoreResult.self, from: Data(value)) { body(result) }
+      }
+    }
+  }
+
+  /// The result of a store; nil where there is none.
+  package func result(_ number: Int) throws -> StoreResult? {
+    let results = environment.table(name: "results")
+    let value = try environment.write { transaction throws(LMDBError) in
+      try transaction.value(at: Self.key(number), in: results)
+    }
+    return value.flatMap { try? decoder.decode(StoreResult.self, from: Data($0)) }
+  }
+
+  /// Writes results and the record of the run at once.
+  ///
+  /// - Parameter syncs: whether they are written through to the disk as well.
+  package func write(_ results: [StoreResult], run: FleetRun, syncs: Bool) throws {
+    let values = try results.map { (Self.key($0.number), Array(try encoder.encode($0))) }
+    let record = Array(try encoder.encode(run))
+    try environment.write { transaction throws(LMDBError) in
+      for (key, value) in values {
+        try transaction.put(value, at: key, in: environment.table(name: "results"))
+      }
+      try transaction.put(record, at: Self.runKey, in: environment.table(name: "run"))
+    }
+    if syncs { try environment.sync() }
+  }
+
+  // MARK: Readers in other processes
+
+  /// The record of the last run; nil where there is none.
+  ///
+  /// - Throws: `LMDBError`, if the file cannot be read.
+  package static func readRun(_ folder: FleetFolder) throws -> FleetRun? {
+    guard try Files.fileStatusIfPresent(folder.state, followLinks: false)?.kind == .file else {
+      return nil
+    }
+    let entries = try LMDBReader(path: folder.state).entries(of: ["run"])["run"] ?? []
+    guard let value = entries.first(where: { $0.key == runKey })?.value else { return nil }
+    return try? JSONDecoder().decode(FleetRun.self, from: Data(value))
+  }
+
+  /// Calls `body` with each result.
+  static func readResults(_ folder: FleetFolder, body: (StoreResult) throws -> Void) throws {
+    guard try Files.fileStatusIfPresent(folder.state, followLinks: false)?.kind == .file else {
+      return
+    }
+    let decoder = JSONDecoder()
+    for entry in try LMDBReader(path: folder.state).entries(of: ["results"])["results"] ?? [] {
+      if let result = try? decoder.decode(StoreResult.self, from: Data(entry.value)) {
+        try body(result)
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+/// Counts of the results of a fleet, which change result by result.
+package struct FleetTally: Codable, Hashable, Sendable {
+  /// Failures of one reason.
+  package struct Group: Codable, Hashable, Sendable {
+    /// The number of stores.
+    package var stores: Int
+    /// The first of these stores.
+    package var store: String
+    /// The first sentence about it.
+    package var sentence: String
+    /// The exit status of the failure.
+    package var exitStatus: Int32
+  }
+
+  /// A store that took long.
+  package struct Slow: Codable, Hashable, Sendable {
+    /// The path of the store.
+    package var store: String
+    /// The time that it took, in seconds.
+    package var seconds: Double
+    /// The size of the store, in bytes.
+    package var bytes: Int64
+  }
+
+  /// The numbers of stores by outcome.
+  private var counts: [String: Int] = [:]
+  /// The bytes of stores that are done.
+  package private(set) var bytes: Int64 = 0
+  /// The rows of new stores.
+  package private(set) var rows: Int64 = 0
+  /// The time that the stores took together, in seconds.
+  package private(set) var seconds: Double = 0
+  /// The number of stores that an earlier run had done before it was stopped.
+  package private(set) var found = 0
+  /// The failures by their reason.
+  package private(set) var failures: [String: Group] = [:]
+  /// The slowest stores, the slowest first.
+  package private(set) var slowest: [Slow] = []
+
+  private static let mostSlow = 5
+
+  /// Creates a tally of nothing.
+  package init() {}
+
+  /// The number of stores with an outcome.
+  package func count(_ outcome: StoreResult.Outcome) -> Int { counts[outcome.rawValue] ?? 0 }
+
+  /// The number of stores with a result.
+  package var stores: Int { counts.values.reduce(0, +) }
+
+  /// The number of stores that need nothing more.
+  package var done: Int {
+    StoreResult.Outcome.allCases.filter(\.isDone).map { count($0) }.reduce(0, +)
+  }
+
+  /// The highest exit status of a failed store, 0 where none failed.
+  package var exitStatus: Int32 { failures.values.map(\.exitStatus).max() ?? 0 }
+
+  /// Adds a result.
+  package mutating func add(_ result: StoreResult) {
+    change(result, by: 1)
+    if let reason = result.reason, result.outcome == .failed {
+      var group =
+        failures[reason]
+        ?? Group(
+          stores: 0, store: result.store, sentence: result.sentences.first ?? "",
+          exitStatus: result.exitStatus)
+      group.stores += 1
+      failures[reason] = group
+    }
+    guard slowest.count < Self.mostSlow || result.seconds > slowest[slowest.count - 1].seconds
+    else { return }
+    let place = slowest.firstIndex { $0.seconds < result.seconds } ?? slowest.count
+    slowest.insert(
+      Slow(store: result.store, seconds: result.seconds, bytes: result.bytes), at: place)
+    if slowest.count > Self.mostSlow { slowest.removeLast() }
+  }
+
+  /// Takes a result back that was added.
+  package mutating func remove(_ result: StoreResult) {
+    change(result, by: -1)
+    slowest.removeAll { $0.store == result.store }
+    guard result.outcome == .failed, let reason = result.reason, var group = failures[reason] else {
+      return
+    }
+    group.stores -= 1
+    failures[reason] = group.stores > 0 ? group : nil
+  }
+
+  private mutating func change(_ result: StoreResult, by sign: Int) {
+    counts[result.outcome.rawValue, default: 0] += sign
+    if result.wasFound == true { found += sign }
+    seconds += Double(sign) * result.seconds
+    rows += Int64(sign) * (result.rows ?? 0)
+    if result.outcome.isDone { bytes += Int64(sign) * result.bytes }
+  }
+}

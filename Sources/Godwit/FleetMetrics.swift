@@ -1,0 +1,69 @@
+public import SystemPackage
+
+/// How far a fleet is as gauges, in the text format of Prometheus, version 0.0.4.
+public struct FleetMetrics: Hashable, Sendable {
+  /// The lines of the format, with the end of the last one.
+  public let text: String
+
+  /// The beginning of every text.
+  static let head = "# HELP godwit_fleet_state "
+
+  /// Describes a fleet.
+  public init(_ status: StoreFleet.Status) {
+    var writer = MetricsWriter(subject: "fleet", labels: [("fleet", status.path.string)])
+    writer.choice(
+      "state", "1 for the state of the fleet, 0 for the others.", label: "state",
+      of: StoreFleet.Status.State.allCases.map(\.rawValue), chosen: status.state.rawValue)
+    writer.gauge(
+      "exit_status", "The exit status of `godwit fleet status`.", Double(status.exitStatus))
+    writer.gauge("stores", "Stores of the fleet.", Double(status.stores))
+    writer.describe("stores_by_outcome", "Stores with a result, by outcome.")
+    for kind in StoreFleet.Outcome.Kind.allCases {
+      writer.sample(
+        "stores_by_outcome", [("outcome", kind.rawValue)], Double(status.count(kind)))
+    }
+    writer.gauge("stores_waiting", "Stores without a result.", Double(status.waiting))
+    writer.gauge("stores_running", "Stores that are being migrated.", Double(status.running.count))
+    writer.gauge(
+      "stores_slow", "Of these, stores that take much longer than others of their size.",
+      Double(status.running.count { $0.isSlow }))
+    writer.gauge("bytes", "Bytes of all stores.", Double(status.bytes))
+    writer.gauge("bytes_done", "Bytes of stores that are done.", Double(status.bytesDone))
+    writer.gauge("rows", "Rows of new stores.", Double(status.rows))
+    if !status.failures.isEmpty {
+      writer.describe("failures", "Stores that failed, by reason.")
+      for group in status.failures {
+        writer.sample("failures", [("reason", group.reason)], Double(group.stores))
+      }
+    }
+    if let rate = status.storesPerSecond {
+      writer.gauge("stores_per_second", "Stores per second.", rate)
+    }
+    if let seconds = status.secondsRemaining {
+      writer.gauge("seconds_remaining", "The estimated time remaining.", seconds)
+    }
+    text = writer.text
+  }
+}
+
+/// A file with the metrics of a fleet, for the textfile folder of Prometheus' node exporter.
+public struct FleetMetricsFile: Sendable {
+  private let file: OutputFile
+
+  /// Checks, before anything else is done, that the file can be written and replaces nothing but an
+  /// earlier one.
+  ///
+  /// - Throws: `MigrationFailure`, if it cannot.
+  public init(_ path: FilePath, of fleet: StoreFleet) throws {
+    file = try OutputFile(path, besides: [fleet.path], noun: "metrics file") {
+      $0.starts(with: Array(FleetMetrics.head.utf8))
+    }
+  }
+
+  /// Writes the metrics, atomically.
+  ///
+  /// - Throws: `MigrationFailure`, if they cannot be written.
+  public func write(_ status: StoreFleet.Status) throws {
+    try file.write(FleetMetrics(status).text, as: "the metrics", syncs: false)
+  }
+}

@@ -1,0 +1,122 @@
+import Fleets
+import SystemPackage
+
+// The options of a migration as they stand in a fleet's manifest, and back.
+
+extension StoreMigration {
+  /// Creates the migration of a store by the settings of a fleet.
+  ///
+  /// - Throws: `MigrationFailure`, for a word that is none of an option.
+  init(store: FilePath, by settings: FleetSettings) throws {
+    self.init(store: store, toMerged: FilePath.all(settings.to))
+    configuration = settings.configuration
+    models = FilePath.all(settings.models)
+    routing.mappings = FilePath.all(settings.mapping)
+    routing.mappingFolders = FilePath.all(settings.mappings)
+    routing.settings = settings.set ?? []
+    routing.isProgressive = settings.progressive ?? false
+    routing.infersOnly = settings.inferOnly ?? false
+    routing.infers = !(settings.noInfer ?? false)
+    routing.versionOrder = settings.order ?? []
+    routing.joinTables = settings.joinTable ?? []
+    if let mode = settings.journalMode { journalMode = try Self.choice(mode, of: "journalMode") }
+    if let word = settings.verify { verification = try Self.choice(word, of: "verify") }
+    if let word = settings.checkSource { sourceCheck = try Self.choice(word, of: "checkSource") }
+    salvagesDamaged = settings.salvage ?? false
+    failsOnLoss = settings.failOnLoss ?? false
+    allowedLoss = AllowedLoss(names: settings.allowLoss ?? [])
+    if let word = settings.onDuplicate { duplicates = try Self.choice(word, of: "onDuplicate") }
+    if let word = settings.onDangling {
+      danglingReferences = try Self.choice(word, of: "onDangling")
+    }
+    if let word = settings.onValue { unfitValues = try Self.choice(word, of: "onValue") }
+    if let word = settings.onMissing { missingReferences = try Self.choice(word, of: "onMissing") }
+    if let word = settings.onMany { severalObjects = try Self.choice(word, of: "onMany") }
+    if let word = settings.extraTables { extraTables = try Self.choice(word, of: "extraTables") }
+    if let word = settings.history { history = try Self.choice(word, of: "history") }
+    if let word = settings.cloudkit { cloudKit = try Self.choice(word, of: "cloudkit") }
+    if let word = settings.validation { validation = try Self.choice(word, of: "validation") }
+    if let word = settings.engine { engine = try Self.choice(word, of: "engine") }
+    discardsOld = settings.discardOld ?? false
+    copiesIfCurrent = settings.copyIfCurrent ?? false
+    keepsRecord = !(settings.noRecord ?? false)
+  }
+
+  private static func choice<Choice: RawRepresentable>(
+    _ word: String, of option: String
+  ) throws -> Choice where Choice.RawValue == String {
+    guard let choice = Choice(rawValue: word) else {
+      throw MigrationFailure(.usage, "\(option) of the fleet takes no \(word).")
+    }
+    return choice
+  }
+
+  /// The settings of a fleet whose stores are migrated as by this migration; defaults are left out.
+  var fleetSettings: FleetSettings {
+    let usual = StoreMigration(store: store, toMerged: [])
+    var settings = FleetSettings()
+    settings.to = FilePath.absolute(target)
+    settings.configuration = configuration
+    settings.models = FilePath.absolute(models)
+    settings.mapping = FilePath.absolute(routing.mappings)
+    settings.mappings = FilePath.absolute(routing.mappingFolders)
+    settings.set = routing.settings.isEmpty ? nil : routing.settings
+    settings.progressive = routing.isProgressive ? true : nil
+    settings.inferOnly = routing.infersOnly ? true : nil
+    settings.noInfer = routing.infers ? nil : true
+    settings.order = routing.versionOrder.isEmpty ? nil : routing.versionOrder
+    settings.joinTable = routing.joinTables.isEmpty ? nil : routing.joinTables
+    settings.journalMode = journalMode?.rawValue
+    settings.salvage = salvagesDamaged ? true : nil
+    settings.failOnLoss = failsOnLoss ? true : nil
+    settings.allowLoss = allowedLoss.names
+    settings.discardOld = discardsOld ? true : nil
+    settings.copyIfCurrent = copiesIfCurrent ? true : nil
+    settings.noRecord = keepsRecord ? nil : true
+    func word<Choice: RawRepresentable & Equatable>(
+      _ choice: KeyPath<StoreMigration, Choice>
+    ) -> String? where Choice.RawValue == String {
+      self[keyPath: choice] == usual[keyPath: choice] ? nil : self[keyPath: choice].rawValue
+    }
+    settings.verify = word(\.verification)
+    settings.checkSource = word(\.sourceCheck)
+    settings.onDuplicate = word(\.duplicates)
+    settings.onDangling = word(\.danglingReferences)
+    settings.onValue = word(\.unfitValues)
+    settings.onMissing = word(\.missingReferences)
+    settings.onMany = word(\.severalObjects)
+    settings.extraTables = word(\.extraTables)
+    settings.history = word(\.history)
+    settings.cloudkit = word(\.cloudKit)
+    settings.validation = word(\.validation)
+    settings.engine = word(\.engine)
+    return settings
+  }
+}
+
+extension StoreMigration.AllowedLoss {
+  /// The name that stands for any loss.
+  private static let anything = "*"
+
+  fileprivate init(names: [String]) {
+    self = names.isEmpty ? .none : names.contains(Self.anything) ? .all : .some(Set(names))
+  }
+
+  fileprivate var names: [String]? {
+    switch self {
+    case .none: nil
+    case .all: [Self.anything]
+    case .some(let names): names.sorted()
+    }
+  }
+}
+
+extension FilePath {
+  fileprivate static func all(_ paths: [String]?) -> [FilePath] {
+    (paths ?? []).map { FilePath($0) }
+  }
+
+  fileprivate static func absolute(_ paths: [FilePath]) -> [String]? {
+    paths.isEmpty ? nil : paths.map { $0.absolute.string }
+  }
+}

@@ -1,0 +1,287 @@
+import ArgumentParser
+import Foundation
+import Godwit
+import SystemPackage
+
+struct FleetStatusCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Shows how far a fleet is, by the results of all machines.",
+    examples: [
+      "godwit fleet status Autumn",
+      "godwit fleet status Autumn --watch",
+    ],
+    statuses: [
+      0: "it runs, or all stores are done",
+      75: "stores have no result, or were rolled back",
+      78: "a store cannot be migrated; and any other status with which one failed",
+    ],
+    page: "docs/fleets.md")
+
+  @Argument(help: "The folder of the fleet.")
+  var fleet: FilePath
+
+  @Flag(help: "Show it every second until no process on this machine runs the fleet.")
+  var watch = false
+
+  @Flag(help: "Print JSON; with --watch an object on each line.")
+  var json = false
+
+  @Flag(help: "Print metrics in the text format of Prometheus.")
+  var prometheus = false
+
+  @Option(
+    help: """
+      Write the metrics to this file, for the textfile folder of the node exporter; with --watch \
+      every second.
+      """)
+  var output: FilePath?
+
+  func validate() throws {
+    if prometheus && json {
+      throw ValidationError("--prometheus prints no JSON: leave --json out.")
+    }
+    if output != nil && !prometheus {
+      throw ValidationError("--output takes metrics: add --prometheus.")
+    }
+    if prometheus && watch && output == nil {
+      throw ValidationError("--watch writes metrics to a file: name it with --output.")
+    }
+  }
+
+  func run() async throws {
+    let opened = try StoreFleet(fleet)
+    let file = try output.map { try FleetMetricsFile($0, of: opened) }
+    let screen = FleetScreen()
+    defer { screen.close() }
+    while true {
+      let status = try opened.status()
+      let isLast = !watch || status.state != .running
+      try show(status, file: file, screen: isLast ? nil : screen)
+      if isLast {
+        if status.exitStatus != 0 { throw ExitCode(status.exitStatus) }
+        return
+      }
+      guard Terminal.standardOutput.isOpen else { return }
+      try await Task.sleep(for: .seconds(1))
+    }
+  }
+
+  private func show(
+    _ status: StoreFleet.Status, file: FleetMetricsFile?, screen: FleetScreen?
+  ) throws {
+    if let file { return try file.write(status) }
+    if prometheus { return Terminal.standardOutput.lines(text: FleetMetrics(status).text) }
+    if json && watch {
+      return Terminal.standardOutput.line(json: try JSONOutput.line(value: status))
+    }
+    if let screen, !json { return screen.show(status) }
+    screen?.close()
+    try FleetDisplay(json: json).show(status)
+  }
+}
+
+/// The status of a fleet in its place on a terminal; elsewhere a line from time to time.
+private final class FleetScreen {
+  private let bar = ProgressBar()
+
+  func show(_ status: StoreFleet.Status) {
+    let share = Double(status.stores - status.waiting) / Double(max(1, status.stores))
+    let words = FleetText(status).lines.prefix(2).joined(separator: " ")
+    bar.show(fraction: share, words)
+  }
+
+  func close() { bar.clear() }
+}
+
+struct FleetListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
+    abstract: "Lists the stores of a fleet that have a result, each with its outcome.",
+    examples: [
+      "godwit fleet list Autumn --failed",
+      "godwit fleet list Autumn --failed --json",
+      "godwit fleet list Autumn --failed --array --elements 20",
+    ],
+    statuses: [:],
+    page: "docs/fleets.md")
+
+  @Argument(help: "The folder of the fleet.")
+  var fleet: FilePath
+
+  @Flag(help: "List those alone that failed.")
+  var failed = false
+
+  @Flag(
+    help: """
+      Print the elements of an array that have stores left or failed, such as 3,7-9, for `sbatch \
+      --array`.
+      """)
+  var array = false
+
+  @Option(
+    parsing: .unconditional,
+    help: "How many elements there are, if not as many as at the last run.")
+  var elements: Int?
+
+  @Flag(help: "Print JSON.")
+  var json = false
+
+  func validate() throws {
+    if array && json { throw ValidationError("--array prints no JSON: leave one of them out.") }
+    if elements != nil && !array { throw ValidationError("--elements is for --array: add it.") }
+    if let elements, StoreFleet.Element(number: 0, count: elements) == nil {
+      throw ValidationError("--elements takes a number from 1 to 100000.")
+    }
+  }
+
+  func run() throws {
+    let opened = try StoreFleet(fleet)
+    let out = Terminal.standardOutput
+    if array { return out.line(text: try opened.openElements(of: elements)) }
+    if json { return try printJSON(opened) }
+    try opened.forEachOutcome { outcome in
+      guard !failed || outcome.kind == .failed else { return }
+      let reason = outcome.reason.map { ": \($0)" } ?? ""
+      out.line(text: "\(outcome.store): \(outcome.kind.rawValue)\(reason)")
+      for sentence in outcome.sentences { out.line(text: "  \(sentence)") }
+    }
+  }
+
+  private func printJSON(_ opened: StoreFleet) throws {
+    struct Head: Encodable {
+      var version = 1
+      var fleet: String
+    }
+    struct End: Encodable { var count: Int }
+    let out = Terminal.standardOutput
+    var list = JSONList("stores")
+    out.line(json: try list.opening(Head(fleet: fleet.string)))
+    var count = 0
+    try opened.forEachOutcome { outcome in
+      guard !failed || outcome.kind == .failed else { return }
+      count += 1
+      out.line(json: try list.member(outcome))
+    }
+    out.line(json: try list.closing(End(count: count)))
+  }
+}
+
+struct FleetRollbackCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "rollback",
+    abstract: "Puts the old stores back that a fleet has replaced.",
+    discussion: """
+      As `godwit rollback` does with one store: what the migration made is kept as \
+      STORE.after-TIME. Stores at outputs stay. `fleet retry --rolled-back` migrates again.
+      """,
+    examples: ["godwit fleet rollback Autumn", "godwit fleet rollback Autumn Shop.sqlite"],
+    statuses: [
+      66: "a store is none that the fleet has migrated, or no old store is kept",
+      69: "something uses a store, or runs the fleet",
+      73: "an old store was changed since it was kept",
+    ],
+    page: "docs/fleets.md")
+
+  @Argument(help: "The folder of the fleet.")
+  var fleet: FilePath
+
+  @Argument(help: ArgumentHelp("The stores to put back; all if none is named.", valueName: "store"))
+  var stores: [FilePath] = []
+
+  @Flag(help: "Print JSON: the status of the fleet at the end.")
+  var json = false
+
+  func run() async throws {
+    let opened = try StoreFleet(fleet)
+    var back = 0
+    var failures: [Int32] = []
+    for try await outcome in opened.rollBack(stores.isEmpty ? nil : stores) {
+      back += outcome.kind == .rolledBack ? 1 : 0
+      if outcome.kind == .failed { failures.append(outcome.exitStatus) }
+      for sentence in outcome.sentences {
+        Terminal.standardError.line(text: "godwit: \(sentence)")
+      }
+    }
+    if json {
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: opened.status()))
+    } else {
+      let left = failures.isEmpty ? "" : ", \(failures.count) could not be"
+      Terminal.standardOutput.line(
+        text: "\(fleet): \(CountText(back, "old store")) put back\(left).")
+    }
+    if let code = failures.max(), code != 0 { throw ExitCode(code) }
+  }
+}
+
+struct FleetSubmitCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "submit",
+    abstract: "Submits a fleet to a scheduler, as an array of jobs.",
+    discussion: """
+      `slurm` writes two scripts into the folder of the fleet and submits them: an array, whose \
+      elements share out the stores by bytes, and a last job that merges the results and ends with \
+      the status of the fleet. The folder has to be on a file system that all nodes share.
+      """,
+    examples: [
+      "godwit fleet submit slurm Autumn --elements 20 --print -- --partition=main --cpus-per-task=4"
+    ],
+    statuses: [66: "there is no sbatch", 74: "sbatch refuses a job"],
+    page: "docs/fleets.md")
+
+  /// The schedulers that take jobs.
+  enum Scheduler: String, WordArgument {
+    case slurm
+  }
+
+  @Argument(help: "The scheduler: slurm.")
+  var scheduler: Scheduler
+
+  @Argument(help: "The folder of the fleet.")
+  var fleet: FilePath
+
+  @Option(parsing: .unconditional, help: "How many elements share out the fleet.")
+  var elements: Int
+
+  @Option(
+    help: ArgumentHelp(
+      "Submit these elements alone, such as 3,7-9 of `fleet list --failed --array`.",
+      valueName: "numbers"))
+  var only: String?
+
+  @Flag(help: "Retry the stores that failed, instead of those without a result.")
+  var retry = false
+
+  @Flag(help: "Print the commands instead of running them.")
+  var print = false
+
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp("Options of sbatch for the array, behind --.", valueName: "sbatch-option"))
+  var options: [String] = []
+
+  func validate() throws {
+    guard StoreFleet.Element(number: 0, count: elements) != nil else {
+      throw ValidationError("--elements takes a number from 1 to 100000.")
+    }
+    if let only, only.isEmpty || !only.allSatisfy({ "0123456789,-".contains($0) }) {
+      throw ValidationError("--only takes numbers and ranges, such as 3,7-9.")
+    }
+  }
+
+  func run() async throws {
+    let opened = try StoreFleet(fleet)
+    let submission = try opened.slurmSubmission(
+      elements: elements, only: only, executable: ToolProcess.path,
+      command: retry ? "retry" : "run",
+      options: options)
+    guard !print else {
+      for command in submission.commands { Terminal.standardOutput.line(text: command) }
+      return
+    }
+    let jobs = try await submission.submit()
+    Terminal.standardOutput.line(
+      text: "\(fleet): array \(jobs.array) of \(CountText(elements, "element")), last job "
+        + "\(jobs.last).")
+  }
+}

@@ -1,0 +1,53 @@
+import Testing
+
+@testable import Fleets
+
+@Suite struct FleetDecisionTests {
+  private func result(
+    _ outcome: StoreResult.Outcome, seconds: Double = 0, reason: String? = nil
+  ) -> StoreResult {
+    var result = StoreResult(number: 0, store: "S", outcome: outcome, bytes: 10)
+    result.seconds = seconds
+    result.reason = reason
+    return result
+  }
+
+  @Test func `a tally forgets what a later result replaces`() {
+    var tally = FleetTally()
+    tally.add(result(.failed, reason: "inUse"))
+    tally.remove(result(.failed, reason: "inUse"))
+    tally.add(result(.migrated, seconds: 2))
+    #expect(tally.failures.isEmpty)
+    #expect(tally.stores == 1)
+    #expect(tally.done == 1)
+    #expect(tally.bytes == 10)
+  }
+
+  @Test func `the five slowest stores are kept, the slowest first`() {
+    var tally = FleetTally()
+    for seconds in [3.0, 9, 1, 7, 5, 8, 2] { tally.add(result(.migrated, seconds: seconds)) }
+    #expect(tally.slowest.map(\.seconds) == [9, 8, 7, 5, 3])
+  }
+
+  @Test func `a store is slow once others of its size took a tenth`() {
+    var times = UsualTimes()
+    #expect(!times.isSlow(bytes: 1000, seconds: 1e6))
+    for _ in 0..<5 { times.add(bytes: 1000, seconds: 1) }
+    #expect(times.isSlow(bytes: 1023, seconds: 11))
+    #expect(!times.isSlow(bytes: 1000, seconds: 9))
+    #expect(!times.isSlow(bytes: 1 << 20, seconds: 1e6))
+  }
+
+  @Test func `a result found again does not take the place of the first`() {
+    var first = result(.migrated)
+    first.time = 1
+    var second = result(.current)
+    second.time = 2
+    #expect(!second.replaces(first))
+    #expect(first.replaces(second))
+    var back = result(.rolledBack)
+    back.time = 3
+    #expect(back.replaces(first))
+    #expect(!first.replaces(back))
+  }
+}
