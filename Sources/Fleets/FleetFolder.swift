@@ -47,6 +47,16 @@ package struct FleetFolder: Hashable, Sendable {
     }
   }
 
+  /// Checks that the list is the one that was written: results name stores by their places in it.
+  ///
+  /// - Throws: `FleetError` with `listChanged`.
+  package func requireList(of manifest: FleetManifest) throws {
+    let found = try Files.fileStatusIfPresent(list) == nil ? nil : Checksum.of(file: list)
+    guard found == manifest.listChecksum else {
+      throw FleetError(problem: .listChanged, path: list)
+    }
+  }
+
   /// Creates the folder of a fleet: the list first, the manifest last.
   ///
   /// - Parameter stores: are written in the order of the list, largest first.
@@ -122,6 +132,10 @@ package struct FleetError: Error, Hashable, Sendable {
     case exists
     /// The file is damaged, or was changed by hand.
     case damaged
+    /// The list is not the one that was written.
+    case listChanged
+    /// The state of this machine cannot be read.
+    case stateDamaged
     /// This line of the list cannot be read.
     case damagedLine(Int)
     /// Another version of Godwit wrote the file.

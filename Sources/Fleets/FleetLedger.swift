@@ -25,7 +25,7 @@ package struct FleetLedger {
 
   /// Reads the results of a fleet.
   ///
-  /// - Throws: `LMDBError`, `SystemCallError`.
+  /// - Throws: `FleetError`, `SystemCallError`.
   package init(_ folder: FleetFolder, of manifest: FleetManifest) throws {
     self.folder = folder
     stores = manifest.stores

@@ -57,8 +57,10 @@ package struct FleetOrder: Codable, Hashable, Sendable {
   }
 }
 
-/// The answer of a worker to an order, in JSON on a line.
+/// The answer of a worker, in JSON on a line.
 package enum FleetAnswer: Codable, Hashable, Sendable {
+  /// The worker takes orders.
+  case ready
   /// The migration ended.
   case ended(StoreResult)
   /// The migration was cancelled, and the next run resumes it.

@@ -69,6 +69,7 @@ package struct FleetRun: Codable, Hashable, Sendable {
 
 /// The results of a fleet on this machine: an LMDB file with a record per store.
 package final class FleetState {
+  private let path: FilePath
   private let environment: LMDBEnvironment
   private let encoder = JSONEncoder()
   private let decoder = JSONDecoder()
@@ -79,7 +80,7 @@ package final class FleetState {
   /// Opens the state of a fleet, or creates one; one that may be damaged, or is of another fleet,
   /// is removed.
   ///
-  /// - Throws: `LMDBError`, `SystemCallError`.
+  /// - Throws: `SystemCallError`, `FleetError`.
   package init(_ folder: FleetFolder, of manifest: FleetManifest) throws {
     if try Files.fileStatusIfPresent(folder.state, followLinks: false) != nil {
       let run = try? Self.readRun(folder)
@@ -92,9 +93,28 @@ package final class FleetState {
     }
     // A process with another size would damage the file, so it follows from the manifest alone.
     let size = (1 << 30) + manifest.stores * 4096
-    environment = try LMDBEnvironment(
-      path: folder.state, tables: Self.tables, access: .create(mapSize: size))
+    path = folder.state
+    environment = try Self.explaining(path) { [path] in
+      try LMDBEnvironment(path: path, tables: Self.tables, access: .create(mapSize: size))
+    }
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+  }
+
+  /// Turns errors of LMDB into those of the system, or of a fleet.
+  private static func explaining<Result>(
+    _ path: FilePath, _ body: () throws -> Result
+  ) throws -> Result {
+    do {
+      return try body()
+    } catch let error as LMDBError {
+      switch error.problem {
+      case .system(let errno):
+        throw SystemCallError(operation: .write, path: path, errno: errno)
+      case .busy:
+        throw SystemCallError(operation: .read, path: path, errno: .resourceTemporarilyUnavailable)
+      default: throw FleetError(problem: .stateDamaged, path: path)
+      }
+    }
   }
 
   private static func key(_ number: Int) -> [UInt8] {
@@ -105,28 +125,21 @@ package final class FleetState {
   package func forEach(stores: Int, body: (StoreResult) -> Void) throws {
     let results = environment.table(name: "results")
     for start in stride(from: 0, to: stores, by: 1024) {
-      let found = try environment.write { transaction throws(LMDBError) in
-        var found: [[UInt8]] = []
-        for number in start..<min(stores, start + 1024) {
-          if let value = try transaction.value(at: Self.key(number), in: results) {
-            found.append(value)
+      let found = try Self.explaining(path) {
+        try environment.write { transaction throws(LMDBError) in
+          var found: [[UInt8]] = []
+          for number in start..<min(stores, start + 1024) {
+            if let value = try transaction.value(at: Self.key(number), in: results) {
+              found.append(value)
+            }
           }
+          return found
         }
-        return found
       }
       for value in found {
         if let result = try? decoder.decode(StoreResult.self, from: Data(value)) { body(result) }
       }
     }
-  }
-
-  /// The result of a store; nil where there is none.
-  package func result(_ number: Int) throws -> StoreResult? {
-    let results = environment.table(name: "results")
-    let value = try environment.write { transaction throws(LMDBError) in
-      try transaction.value(at: Self.key(number), in: results)
-    }
-    return value.flatMap { try? decoder.decode(StoreResult.self, from: Data($0)) }
   }
 
   /// Writes results and the record of the run at once.
@@ -135,26 +148,30 @@ package final class FleetState {
   package func write(_ results: [StoreResult], run: FleetRun, syncs: Bool) throws {
     let values = try results.map { (Self.key($0.number), Array(try encoder.encode($0))) }
     let record = Array(try encoder.encode(run))
-    try environment.write { transaction throws(LMDBError) in
-      for (key, value) in values {
-        try transaction.put(value, at: key, in: environment.table(name: "results"))
+    try Self.explaining(path) {
+      try environment.write { transaction throws(LMDBError) in
+        for (key, value) in values {
+          try transaction.put(value, at: key, in: environment.table(name: "results"))
+        }
+        try transaction.put(record, at: Self.runKey, in: environment.table(name: "run"))
       }
-      try transaction.put(record, at: Self.runKey, in: environment.table(name: "run"))
+      if syncs { try environment.sync() }
     }
-    if syncs { try environment.sync() }
   }
 
   // MARK: Readers in other processes
 
   /// The record of the last run; nil where there is none.
   ///
-  /// - Throws: `LMDBError`, if the file cannot be read.
+  /// - Throws: `FleetError` with `stateDamaged`, `SystemCallError`.
   package static func readRun(_ folder: FleetFolder) throws -> FleetRun? {
     guard try Files.fileStatusIfPresent(folder.state, followLinks: false)?.kind == .file else {
       return nil
     }
-    let entries = try LMDBReader(path: folder.state).entries(of: ["run"])["run"] ?? []
-    guard let value = entries.first(where: { $0.key == runKey })?.value else { return nil }
+    let entries = try explaining(folder.state) {
+      try LMDBReader(path: folder.state).entries(of: ["run"])["run"]
+    }
+    guard let value = entries?.first(where: { $0.key == runKey })?.value else { return nil }
     return try? JSONDecoder().decode(FleetRun.self, from: Data(value))
   }
 
@@ -164,7 +181,10 @@ package final class FleetState {
       return
     }
     let decoder = JSONDecoder()
-    for entry in try LMDBReader(path: folder.state).entries(of: ["results"])["results"] ?? [] {
+    let entries = try explaining(folder.state) {
+      try LMDBReader(path: folder.state).entries(of: ["results"])["results"]
+    }
+    for entry in entries ?? [] {
       if let result = try? decoder.decode(StoreResult.self, from: Data(entry.value)) {
         try body(result)
       }

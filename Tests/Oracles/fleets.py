@@ -6,6 +6,7 @@ Stores of two versions of docs/sample, in folders of their own. The cases:
 
 same      a fleet in place, one with outputs, and one of array elements, against single migrations
 bad       one store in a hundred damaged, locked, of another app, missing: named with its reason
+crashes   workers that die at a fault point of a debug build with every store
 kills     runs killed at random moments, also their workers, the state file deleted, results cut
 limits    --canary and --max-failures stop a run, and the next one goes on
 rollback  every old store back in its place, to the byte
@@ -265,6 +266,24 @@ def kills(lab, count, most, rng):
         shutil.rmtree(folder)
 
 
+def crashes(lab, _count, _kills, _rng):
+    listed = lab.tool.run("--version", environment={"GODWIT_FAULTS": "list"}).stdout.split()
+    for point in ("coordinator:assembled", "coordinator:journaled", "coordinator:kept",
+                  "coordinator:swapped"):
+        if point not in listed:
+            return  # a build for release
+        folder, stores = lab.fleet(3)
+        fleet = os.path.join(folder, "F")
+        ends = 0 if point == "coordinator:swapped" else 70
+        lab.tool.run("fleet", "run", fleet, expect=ends, environment={"GODWIT_FAULT": point})
+        told = lab.status(folder, expect=ends)
+        if ends:
+            reasons = {f["reason"]: f["stores"] for f in told["failures"]}
+            require(reasons == {"workerCrashed": 3}, f"{point}: {reasons}")
+            lab.tool.run("fleet", "retry", fleet)
+        lab.require_migrated(stores)
+
+
 def limits(lab, count, _kills, rng):
     folder, stores = lab.fleet(count)
     spoiled = rng.sample(sorted(stores), 4)
@@ -305,7 +324,8 @@ def rollback(lab, count, _kills, rng):
     require(lab.status(folder)["migrated"] == count, "not all are migrated again")
 
 
-CASES = {"same": same, "bad": bad, "kills": kills, "limits": limits, "rollback": rollback}
+CASES = {"same": same, "bad": bad, "crashes": crashes, "kills": kills, "limits": limits,
+         "rollback": rollback}
 
 
 def main():

@@ -103,6 +103,12 @@ extension StoreFleet {
 
     private mutating func add(_ member: Member, below folder: FilePath?) {
       var member = member
+      guard FilePath(member.store.string) == member.store else {
+        failures.append(
+          MigrationFailure(
+            .usage, "\(member.store) has a name that is no UTF-8, and is left out: rename it."))
+        return
+      }
       member.store = member.store.absolute
       let status = try? Files.fileStatusIfPresent(member.store)
       let isNew = paths.insert(member.store.string).inserted

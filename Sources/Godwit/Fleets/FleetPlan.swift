@@ -67,6 +67,7 @@ extension StoreFleet {
   public func plan(
     progress: @escaping @Sendable (Int) -> Void = { _ in }
   ) async throws -> Plan {
+    try MigrationFailure.catching { try folder.requireList(of: manifest) }
     var plan = Plan(of: self)
     var groups: [[[String]]: Plan.Group] = [:]
     var refusals: [String: Plan.Refusal] = [:]

@@ -34,6 +34,7 @@ extension StoreFleet {
       throw FleetError(problem: .running, path: folder.lock)
     }
     defer { withExtendedLifetime(lock) {} }
+    try folder.requireList(of: manifest)
     var wanted = stores.map { Set($0.map(\.absolute.string)) }
     var migrated: [StoreResult] = []
     try FleetLedger(folder, of: manifest).read { result in

@@ -37,13 +37,13 @@ final class FleetRunner: Sendable {
     var suspects: [FleetOrder] = []
     /// Orders whose failure may pass.
     var again: [FleetOrder] = []
-    /// Workers that ended before their first answer, one after the other.
+    /// Workers that ended before they took orders, one after the other.
     var deadStarts = 0
   }
 
   /// Crashes of a worker with one store alone, after which the store counts as failed.
   private static let mostCrashes = 2
-  /// Workers that end without any answer, after which the executable is at fault.
+  /// Workers that end before they take orders, after which the executable is at fault.
   private static let mostDeadStarts = 8
 
   init(
@@ -140,7 +140,7 @@ final class FleetRunner: Sendable {
   /// Runs a worker process until it has no more orders, or crashes.
   private func work(_ first: FleetOrder, memory: Int64?, next: Next) async throws {
     var orders: [Int: FleetOrder] = [:]
-    var hasAnswered = false
+    var isReady = false
     let ending = try await FleetProcess.run(executable) { process in
       let id = ObjectIdentifier(process)
       state.withLock { $0.processes[id] = process }
@@ -161,18 +161,19 @@ final class FleetRunner: Sendable {
       try give(first)
       try fill()
       for await answer in process.answers {
-        hasAnswered = true
+        isReady = true
         take(answer, orders: &orders)
         try fill()
         if orders.isEmpty { process.finish() }
       }
     }
     if orders.isEmpty { return state.withLock { $0.deadStarts = 0 } }
-    try takeCrash(ending, orders: Array(orders.values), hasAnswered: hasAnswered)
+    try takeCrash(ending, orders: Array(orders.values), isReady: isReady)
   }
 
   private func take(_ answer: FleetAnswer, orders: inout [Int: FleetOrder]) {
     switch answer {
+    case .ready: break
     case .cancelled(let number):
       orders[number] = nil
       recorder.forget(number)
@@ -196,17 +197,17 @@ final class FleetRunner: Sendable {
 
   /// Has the orders of a worker that crashed tried again.
   private func takeCrash(
-    _ ending: FleetProcess.Ending, orders: [FleetOrder], hasAnswered: Bool
+    _ ending: FleetProcess.Ending, orders: [FleetOrder], isReady: Bool
   ) throws {
     for order in orders { recorder.forget(order.number) }
     let deadStarts = state.withLock { state in
-      state.deadStarts = hasAnswered ? 0 : state.deadStarts + 1
+      state.deadStarts = isReady ? 0 : state.deadStarts + 1
       return state.deadStarts
     }
     guard deadStarts <= Self.mostDeadStarts else {
       throw MigrationFailure(
         .bug,
-        "worker processes end before they answer (\(ending)): the last had "
+        "worker processes end before they take orders (\(ending)): the last had "
           + "\(orders.first?.store.store ?? "no store").")
     }
     if isStopping { return }

@@ -36,7 +36,10 @@ extension StoreFleet {
     body: @escaping @Sendable (StoreResult) -> Void
   ) async throws {
     try WorkerDispatch.requireCoordinator(workers: workerExecutable)
-    _ = try StoreMigration(store: "", by: manifest.settings)
+    try folder.requireList(of: manifest)
+    let migration = try StoreMigration(store: "", by: manifest.settings)
+    // Else each store would fail for a model that is gone.
+    _ = try MigrationTarget(migration.target, configuration: migration.configuration)
     let lock = try acquireLock()
     defer { withExtendedLifetime(lock) {} }
     let (recorder, past) = try openResults()

@@ -51,6 +51,7 @@ final class FleetWorker: Sendable {
         let executor = ThreadExecutor(threads: setup.threads)
       else { return ExitStatus.system.rawValue }
       let worker = FleetWorker(setup, policies: policies, executor: executor, answers: answers)
+      worker.send(.ready)
       while let message = try message(lines) { worker.obey(message) }
       worker.waitForAll()
       return 0
@@ -176,16 +177,29 @@ final class FleetWorker: Sendable {
     case .alreadyCurrent:
       result.outcome = .current
       result.rows = nil
-      // A run that was stopped before it recorded the result has left the record of the store.
-      guard let record = try? OutcomeFile(beside: Files.resolved(migration.store)).read(),
-        record.state == .done, record.restored == nil, record.rows != nil,
-        record.started >= setup.created
-      else { return }
-      result.outcome = .migrated
-      result.wasFound = true
+      if migration.output == nil { find(at: migration.store, into: &result) }
+    }
+  }
+
+  /// Finds out whether an earlier run of the fleet has migrated a store, and was stopped before it
+  /// recorded that.
+  private func find(at store: FilePath, into result: inout StoreResult) {
+    // What cannot be read says nothing: the store is current, whoever made it so.
+    let record = try? OutcomeFile(beside: Files.resolved(store)).read()
+    if let record, record.state == .done, record.restored == nil, record.rows != nil,
+      record.started >= setup.created
+    {
       result.rows = record.rows
       result.oldStore = record.oldStore
+    } else if let kept = try? MigratedStore(store).contents().kept.last, kept.kind == .before,
+      let date = kept.date, date.timeIntervalSince1970 >= setup.created
+    {
+      result.oldStore = kept.path
+    } else {
+      return
     }
+    result.outcome = .migrated
+    result.wasFound = true
   }
 }
 

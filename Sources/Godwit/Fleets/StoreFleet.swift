@@ -172,6 +172,16 @@ extension MigrationFailure {
         .damaged,
         "\(error.path) is damaged or was changed by hand: create the fleet again. No store depends "
           + "on it.")
+    case .listChanged:
+      self.init(
+        .damaged,
+        "\(error.path) was changed or is gone: results name stores by their places in it. Create "
+          + "another fleet; stores that are migrated already are found.")
+    case .stateDamaged:
+      self.init(
+        .damaged,
+        "\(error.path) is damaged: `godwit fleet run` removes it and finds out from the stores what "
+          + "is done.")
     case .damagedLine(let line):
       self.init(
         .damaged,

@@ -1,0 +1,123 @@
+import Foundation
+import Godwit
+import SystemPackage
+import Testing
+
+@Suite struct StoreFleetTests {
+  /// A fleet of stores of both versions, the third cut off.
+  private func fleet(_ given: GivenStore) throws -> StoreFleet {
+    var members = StoreFleet.Members()
+    for number in 1...6 {
+      let store = given.folder.appending(path: "Store\(number).sqlite")
+      switch number {
+      case 3: try Data("SQLite format 3\0".utf8).write(to: store)
+      case 5: try given.makeStore(of: "2", objects: 7, at: store)
+      default:
+        try given.makeStore(of: "1", objects: Int64(number), at: store, seed: UInt64(number))
+      }
+      members.add(.init(store: FilePath(store.path)))
+    }
+    var migration = given.migration()
+    migration.output = nil
+    let path = FilePath(given.folder.appending(path: "Fleet").path)
+    var fleet = try StoreFleet.create(at: path, of: members, by: migration)
+    fleet.workerExecutable = migration.workerExecutable
+    fleet.jobs = 2
+    return fleet
+  }
+
+  private func outcomes(
+    _ fleet: StoreFleet, _ selection: StoreFleet.Selection = .waiting
+  ) async throws -> [String: StoreFleet.Outcome.Kind] {
+    var kinds: [String: StoreFleet.Outcome.Kind] = [:]
+    for try await outcome in fleet.run(selection) {
+      kinds[outcome.store.lastComponent?.string ?? ""] = outcome.kind
+    }
+    return kinds
+  }
+
+  @Test func `a store that fails keeps no other from being migrated`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let fleet = try fleet(given)
+    #expect(
+      try await outcomes(fleet) == [
+        "Store1.sqlite": .migrated, "Store2.sqlite": .migrated, "Store3.sqlite": .failed,
+        "Store4.sqlite": .migrated, "Store5.sqlite": .current, "Store6.sqlite": .migrated,
+      ])
+    let status = try fleet.status()
+    #expect(status.state == .failed)
+    #expect(status.done == 5 && status.count(.failed) == 1 && status.waiting == 0)
+    #expect(status.failures.map(\.reason) == ["fileDamaged"])
+    #expect(status.exitStatus == 65)
+    // Nothing is left to do, and failures are retried when that is asked for.
+    #expect(try await outcomes(fleet).isEmpty)
+    #expect(try await outcomes(fleet, .failed) == ["Store3.sqlite": .failed])
+  }
+
+  @Test func `what was migrated is put back, and migrated again when that is asked for`()
+    async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let fleet = try fleet(given)
+    let before = try Data(contentsOf: given.folder.appending(path: "Store2.sqlite"))
+    _ = try await outcomes(fleet)
+    var back = 0
+    for try await outcome in fleet.rollBack() where outcome.kind == .rolledBack { back += 1 }
+    #expect(back == 4)
+    #expect(try Data(contentsOf: given.folder.appending(path: "Store2.sqlite")) == before)
+    #expect(try await outcomes(fleet).isEmpty)
+    #expect(try await outcomes(fleet, .rolledBack).count == 4)
+  }
+
+  @Test func `a canary that fails stops the run`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var fleet = try fleet(given)
+    fleet.canary = 6
+    await #expect {
+      _ = try await outcomes(fleet)
+    } throws: { error in
+      (error as? MigrationFailure)?.kind == .interrupted
+    }
+  }
+
+  @Test func `elements share out the stores, and their results are merged`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var fleet = try fleet(given)
+    var seen = 0
+    for number in 0..<3 {
+      fleet.element = StoreFleet.Element(number: number, count: 3)
+      seen += try await outcomes(fleet).count
+      #expect(try fleet.status().state == (number == 2 ? .failed : .incomplete))
+    }
+    #expect(seen == 6)
+    #expect(!FileManager.default.fileExists(atPath: "\(fleet.path)/state.mdb"))
+  }
+
+  @Test func `a worker that never takes orders ends the run`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var fleet = try fleet(given)
+    fleet.workerExecutable = "/bin/false"
+    await #expect {
+      _ = try await outcomes(fleet)
+    } throws: { error in
+      (error as? MigrationFailure)?.exitStatus == .bug
+    }
+  }
+
+  @Test func `a folder that is no fleet is told`() {
+    #expect {
+      _ = try StoreFleet("/nowhere/at/all")
+    } throws: { error in
+      (error as? MigrationFailure)?.exitStatus == .notFound
+    }
+  }
+
+  @Test(arguments: ["", "{}", "nonsense", "{\"store\":7}", "{\"store\":\"\"}"])
+  func `a line that is no store is told with its number`(line: String) {
+    #expect {
+      _ = try StoreFleet.Member(line: Array(line.utf8), number: 12)
+    } throws: { error in
+      (error as? MigrationFailure)?.description.contains("line 12") == true
+    }
+  }
+}
