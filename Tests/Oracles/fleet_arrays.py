@@ -111,9 +111,8 @@ def array(lab, cluster, count, elements):
     # The element that was killed has stores left, which the last job tells.
     left = lab.tool.run("fleet", "list", os.path.join(folder, "F"), "--array", "--elements",
                         elements).stdout.strip()
-    for _ in range(3):
-        if state(cluster, last)[1] == 65:
-            break
+    require(state(cluster, last)[1] in (1, 65), f"the last job ended with {state(cluster, last)}")
+    if state(cluster, last)[1] == 1:
         done = lab.tool.run("fleet", "submit", "slurm", os.path.join(folder, "F"), "--elements",
                             elements, "--only", left, environment=cluster.environment)
         last = done.stdout.rstrip(".\n").split()[-1]

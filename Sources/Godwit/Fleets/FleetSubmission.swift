@@ -101,10 +101,12 @@ extension StoreFleet {
       try write(
         """
         #!/bin/sh
-        # Merges the results of all elements; its exit status is that of the fleet.
+        # Merges the results of all elements; its exit status is that of the fleet, but 1 if stores
+        # are left: 75 would have this job requeued, and not the elements.
         \(SlurmSubmission.quoted(executable)) fleet status \(fleet)
         status=$?
         \(SlurmSubmission.quoted(executable)) fleet status --json \(fleet) > \(fleet)/report.json
+        test $status -ne 75 || exit 1
         exit $status
 
         """, to: last)
