@@ -455,7 +455,8 @@ def check_self(runner, vocabulary, pages):
     os.chmod(other, 0o755)
     if not any("+" in f and ", x." in f for f in check_manual(other)):
         found.append("self-test: a manual page that says something else is not noticed")
-    if check_mentions(without, vocabulary) != ["no page names --no-record of `godwit migrate`"]:
+    expected = [f"no page names --no-record of `godwit {c}`" for c in ("migrate", "fleet")]
+    if check_mentions(without, vocabulary) != expected:
         found.append("self-test: an option that no page names is not noticed")
     return found
 
