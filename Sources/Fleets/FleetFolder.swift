@@ -36,9 +36,11 @@ package struct FleetFolder: Hashable, Sendable {
     do {
       let bytes = try Files.readFile(manifest, limit: 1 << 24)
       let found = try VersionedFile<FleetManifest>(sealed: bytes).content
-      guard found.stores >= 0, found.bytes >= 0, found.stores < 1 << 40 else {
-        throw FleetError(problem: .damaged, path: manifest)
-      }
+      // Memory is taken for so many stores, so the list has to have room for them.
+      let room = try Files.fileStatusIfPresent(list)?.size ?? 0
+      guard found.stores >= 0, found.bytes >= 0,
+        found.stores <= room / Int64(#"{"bytes":0,"store":""}"#.utf8.count)
+      else { throw FleetError(problem: .listChanged, path: list) }
       return found
     } catch let error as OtherFormatVersion {
       throw FleetError(problem: .otherFormat(error.found), path: manifest)

@@ -67,6 +67,11 @@ package struct FleetSettings: Codable, Hashable, Sendable {
   /// Creates settings that are all defaults.
   package init() {}
 
+  /// The names of all settings.
+  package static var names: Set<String> {
+    Set(Mirror(reflecting: FleetSettings()).children.compactMap(\.label))
+  }
+
   /// These settings, with those that `other` states in their place.
   package func overridden(by other: FleetSettings) throws -> FleetSettings {
     let encoder = JSONEncoder()

@@ -64,6 +64,8 @@ package final class ResultsFile {
     return try Files.listDirectory(folder.results)
       .filter { element(of: FilePath(root: nil, [$0])) != nil }
       .sorted { $0.string < $1.string }.map { folder.results.appending($0) }
+      // A pipe of such a name would be waited for.
+      .filter { try Files.fileStatusIfPresent($0, followLinks: false)?.kind == .file }
   }
 
   /// Calls `body` with each sound result and the offset of its line.

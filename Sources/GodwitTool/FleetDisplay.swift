@@ -133,7 +133,19 @@ struct FleetText {
         "  slowest: \(store.store), \(ByteText(store.bytes)), "
           + "\(DurationText(seconds: store.seconds))")
     }
+    if let advice { lines.append(advice) }
     return lines
+  }
+
+  /// The command that goes on from here.
+  private var advice: String? {
+    switch status.state {
+    case .running, .done: nil
+    case .incomplete: "`godwit fleet run \(status.path)` migrates those that wait."
+    case .failed: "`godwit fleet retry \(status.path)` migrates those that failed."
+    case .rolledBack:
+      "`godwit fleet retry \(status.path) --rolled-back` migrates those that were put back."
+    }
   }
 
   private var counts: String {

@@ -112,7 +112,11 @@ import Testing
     }
   }
 
-  @Test(arguments: ["", "{}", "nonsense", "{\"store\":7}", "{\"store\":\"\"}"])
+  @Test(arguments: [
+    "", "{}", "nonsense", "{\"store\":7}", "{\"store\":\"\"}", "{\"store\":\"a\",\"outptu\":\"b\"}",
+    "{\"store\":\"a\",\"options\":{\"allowLos\":[\"*\"]}}",
+    "{\"store\":\"a\",\"options\":{\"allowLoss\":\"*\"}}",
+  ])
   func `a line that is no store is told with its number`(line: String) {
     #expect {
       _ = try StoreFleet.Member(line: Array(line.utf8), number: 12)

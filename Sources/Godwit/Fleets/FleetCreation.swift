@@ -31,9 +31,20 @@ extension StoreFleet {
     public init(line: some Collection<UInt8>, number: Int) throws {
       do {
         let read = try JSONDecoder().decode(Line.self, from: Data(line))
+        let fields = try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] ?? [:]
+        let options = (fields["options"] as? [String: Any])?.keys.sorted() ?? []
+        let unknown =
+          fields.keys.sorted().filter { !["store", "output", "options"].contains($0) }
+          + options.filter { !FleetSettings.names.contains($0) }
+        if let name = unknown.first {
+          throw MigrationFailure(
+            .usage, "line \(number) has \(name), which is no option of a fleet.")
+        }
         if read.store.isEmpty { throw CocoaError(.coderInvalidValue) }
         self.init(store: FilePath(read.store), output: read.output.map { FilePath($0) })
-        options = read.options
+        self.options = read.options
+      } catch let failure as MigrationFailure {
+        throw failure
       } catch {
         throw MigrationFailure(
           .usage,
@@ -64,8 +75,13 @@ extension StoreFleet {
     public mutating func add(_ place: FilePath) throws {
       if try isFolder(place) { return add(folder: place) }
       let isThere = try MigrationFailure.catching { try Files.fileStatusIfPresent(place) } != nil
-      let matches = isThere ? [] : Files.matching(place)
-      if matches.isEmpty { return add(Member(store: place), below: nil) }
+      if isThere { return add(Member(store: place), below: nil) }
+      let matches = Files.matching(place)
+      if matches.isEmpty {
+        failures.append(
+          MigrationFailure(
+            .notFound, "\(place) is not there, and matches nothing: it is left out."))
+      }
       for match in matches {
         if try isFolder(match) { add(folder: match) } else { add(Member(store: match), below: nil) }
       }
