@@ -38,6 +38,17 @@ import Testing
     #expect(!times.isSlow(bytes: 1 << 20, seconds: 1e6))
   }
 
+  @Test func `a canary has stores of every version and of every size`() {
+    let versions = [Array(0..<1000), [2000, 2001], [3000]]
+    #expect(CanarySample.numbers(3, from: versions) == [0, 2000, 3000])
+    let many = CanarySample.numbers(13, from: versions)
+    #expect(many.count == 13)
+    #expect(many.isSuperset(of: [0, 999, 2000, 2001, 3000]))
+    #expect(CanarySample.numbers(5000, from: versions).count == 1003)
+    #expect(CanarySample.numbers(5, from: []).isEmpty)
+    #expect(CanarySample.numbers(0, from: versions).isEmpty)
+  }
+
   @Test func `a result found again does not take the place of the first`() {
     var first = result(.migrated)
     first.time = 1

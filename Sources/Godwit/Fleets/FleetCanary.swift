@@ -28,32 +28,13 @@ struct FleetCanary {
       guard place.isMultiple(of: stride) else { continue }
       versions[Self.version(of: FilePath(next.store.store)), default: []].append(next.number)
     }
-    numbers = Self.sample(of: count, from: versions.sorted { $0.key < $1.key }.map(\.value))
+    numbers = CanarySample.numbers(
+      count, from: versions.sorted { $0.key < $1.key }.map(\.value))
   }
 
   /// The version of a store, by its hashes; one name for all that cannot be read.
   private static func version(of store: FilePath) -> String {
     // A store that is damaged is found so by its migration.
     (try? StoreReader(immutable: store).metadata().versionHashes.checksum) ?? "unreadable"
-  }
-
-  /// Takes stores of each group in turn, spread over the group, until there are enough.
-  static func sample(of count: Int, from groups: [[Int]]) -> Set<Int> {
-    var shares = [Int](repeating: 0, count: groups.count)
-    var left = min(count, groups.reduce(0) { $0 + $1.count })
-    while left > 0 {
-      for index in groups.indices where left > 0 && shares[index] < groups[index].count {
-        shares[index] += 1
-        left -= 1
-      }
-    }
-    var sample: Set<Int> = []
-    for (group, share) in zip(groups, shares) where share > 0 {
-      for place in 0..<share {
-        let index = share == 1 ? 0 : place * (group.count - 1) / (share - 1)
-        sample.insert(group[index])
-      }
-    }
-    return sample
   }
 }
