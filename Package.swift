@@ -273,7 +273,7 @@ let package = Package(
     .tests(
       of: "Godwit",
       [
-        "ForgetfulTool", "GodwitExecutable", "MappingFiles", "MigrationCoordinator",
+        "ForgetfulTool", "GodwitExecutable", "Mapping", "MappingFiles", "MigrationCoordinator",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "PolicyTool", "Survey",
         .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
       ]),

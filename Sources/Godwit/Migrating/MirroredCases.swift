@@ -1,5 +1,5 @@
-/// Enumerations of the library have the cases of internal ones, whose modules no user has to import.
-/// `MirroredCasesTests` names all pairs.
+/// Enumerations of the library have the cases of internal ones, whose modules no user has to
+/// import. `MirroredCasesTests` names all pairs.
 extension RawRepresentable where RawValue == String {
   /// The case of the same name.
   init(mirroring other: some RawRepresentable<String>) {
