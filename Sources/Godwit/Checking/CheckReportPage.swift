@@ -39,9 +39,14 @@ extension CheckReport {
     Page(
       generator: ToolProcess.version,
       title: "Stores for \(target.map(\.string).joined(separator: ", "))",
-      outcome: exitStatus == 0 ? "all is well" : "status \(exitStatus)", isGood: exitStatus == 0,
+      outcome: outcome, isGood: exitStatus == 0,
       subtitle: verdict, sections: [matrix, released, remarks, left].compactMap(\.self)
     ).html
+  }
+
+  private var outcome: String {
+    guard exitStatus == 0 else { return "status \(exitStatus)" }
+    return findings.allSatisfy(\.losses.isEmpty) ? "possible" : "possible, with losses"
   }
 
   /// Stores by versions: a mark where a store is, and one where it gets.
