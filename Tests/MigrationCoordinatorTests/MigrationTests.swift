@@ -226,7 +226,9 @@ import Testing
       try Files.writeFileAtomically([1, 2, 3], to: output)
       return nil
     }
-    let error = try await refusal(given, given.request(output: output), launcher)
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(output: output), launcher)
+    }
     guard case .outputExists(output)? = error else {
       Issue.record("\(String(describing: error))")
       return
@@ -246,7 +248,9 @@ import Testing
       if comesLate { try Files.writeFileAtomically([1, 2, 3], to: log) }
       return nil
     }
-    let error = try await refusal(given, given.request(output: output), launcher)
+    let error = await #expect(throws: MigrationError.self) {
+      try await given.run(given.request(output: output), launcher)
+    }
     guard case .outputExists(log)? = error else {
       Issue.record("\(String(describing: error))")
       return
