@@ -40,9 +40,11 @@ struct RollbackCommand: ParsableCommand {
       The store that the migration made is kept as STORE.after-TIME. Works as long as the old \
       store is kept, that is until `finish` lets it go. A migration with `--engine edit` has \
       changed the store itself: what it changed is put back, byte for byte, unless something has \
-      written to the store since.
+      written to the store since. With --output the new store and what is kept stay as they are.
       """,
-    examples: ["godwit rollback Shop.sqlite"],
+    examples: [
+      "godwit rollback Shop.sqlite", "godwit rollback Shop.sqlite --output Before.sqlite",
+    ],
     statuses: [
       66: "no old store is kept",
       69: "something uses one of the two stores",
@@ -55,10 +57,22 @@ struct RollbackCommand: ParsableCommand {
   @Option(help: "The kept store to go back to, if not the last one.")
   var kept: FilePath?
 
+  @Option(
+    help: ArgumentHelp(
+      "Write the old store to this file instead, and leave the new one in its place.",
+      valueName: "file"))
+  var output: FilePath?
+
   func run() throws {
-    let done = try options.migrated.rollBack(to: kept)
+    let migrated = try options.migrated
+    let done =
+      try output.map { try migrated.copyOld(kept, to: $0) } ?? migrated.rollBack(to: kept)
     for note in done.notes { Terminal.standardError.line(text: "godwit: note: \(note)") }
     if options.json { return Terminal.standardOutput.line(json: try JSONOutput.text(value: done)) }
+    if let output = done.output {
+      return Terminal.standardOutput.line(
+        text: "\(output) is what is kept as \(done.restored); \(done.store) is as it was.")
+    }
     Terminal.standardOutput.line(
       text: "\(done.store) is again what was kept as \(done.restored).")
     if let kept = done.kept {

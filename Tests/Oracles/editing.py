@@ -21,7 +21,7 @@ import tempfile
 from clones import SMALL, TYPES, attributes, random_model, relationship, wear, write
 from failing_calls import IO_ERROR, NO_SPACE, Calls
 from power_cuts import Recorder
-from run import Failure, Tool, parser, run_cases, seeds
+from run import Failure, Tool, fingerprint, parser, run_cases, seeds
 from store import uri_path
 from swap_faults import DEEDS, LIBRARY, ROWS, digest, external_names, judge_ending, support
 
@@ -162,6 +162,15 @@ def check_steps(tool, seed, folder):
         before.append((kind, digest(os.path.join(other, "Some.sqlite"))))
         # Each migration has a name of its own by the second.
     for kind, old in reversed(before):
+        now, aside = fingerprint(place), os.path.join(folder, "aside.sqlite")
+        copied = tool.call("rollback", store, "--output", aside)
+        if copied.returncode or digest(aside) != old:
+            found.append(f"rollback --output of {kind}: exit {copied.returncode}: "
+                         f"{copied.stderr[-300:]}, or not the old store")
+        else:
+            os.remove(aside)
+        if fingerprint(place) != now:
+            found.append(f"rollback --output of {kind} changes something beside the store")
         back = tool.call("rollback", store)
         if back.returncode:
             found.append(f"rollback of {kind}: exit {back.returncode}: {back.stderr[-300:]}")

@@ -28,16 +28,21 @@ public struct MigratedStore: Sendable {
 
   /// What came of a rollback.
   public struct Rollback: Sendable, Encodable {
-    /// The store, which is again the one before the migration.
+    /// The store, which is again the one before the migration unless that went to an output.
     public var store: FilePath
-    /// The name that it was kept under, and that nothing has any more.
+    /// The name that the old store was kept under; nothing has it any more, unless there is an
+    /// output.
     public var restored: FilePath
+    /// Where the old store was written instead of taking its place again.
+    public var output: FilePath?
     /// Where what the migration had made is kept; nil where it had edited the store itself.
     public var kept: FilePath?
     /// What failed once the store was back in its place, a sentence each.
     public var notes: [String]
 
-    private enum CodingKeys: CodingKey { case version, store, restored, kept, notes }
+    private enum CodingKeys: CodingKey {
+      case version, store, restored, output, kept, notes
+    }
 
     /// Encodes the output of `godwit rollback --json` (docs/schemas/rollback.schema.json).
     public func encode(to encoder: any Encoder) throws {
@@ -45,6 +50,7 @@ public struct MigratedStore: Sendable {
       try container.encode(1, forKey: .version)
       try container.encode(store.string, forKey: .store)
       try container.encode(restored.string, forKey: .restored)
+      try container.encodeIfPresent(output?.string, forKey: .output)
       try container.encodeIfPresent(kept?.string, forKey: .kept)
       try container.encode(notes, forKey: .notes)
     }
@@ -63,6 +69,19 @@ public struct MigratedStore: Sendable {
     let done = try MigrationFailure.catching { try core.rollBack(to: kept) }
     return Rollback(
       store: path, restored: done.restored, kept: done.kept, notes: done.notes.map(\.sentence))
+  }
+
+  /// Writes the old store to another file with its external files, and leaves the new one and what
+  /// is kept as they are.
+  ///
+  /// - Parameters:
+  ///   - kept: the kept store to write, or nil for the one that was kept last.
+  ///   - output: the file to make, of which there must be none.
+  /// - Throws: `MigrationFailure`; there is no output then.
+  @discardableResult
+  public func copyOld(_ kept: FilePath? = nil, to output: FilePath) throws -> Rollback {
+    let done = try MigrationFailure.catching { try core.copyOld(kept, to: output) }
+    return Rollback(store: path, restored: done.kept, output: done.output, notes: [])
   }
 
   /// Removes the old stores that are kept, with the external files that are there for them alone.

@@ -45,7 +45,7 @@ package struct StoreUpkeep: Sendable {
     return found
   }
 
-  private var kept: KeptStores { KeptStores(of: store) }
+  var kept: KeptStores { KeptStores(of: store) }
 
   // MARK: Going back
 
@@ -122,7 +122,7 @@ package struct StoreUpkeep: Sendable {
   }
 
   /// The entry of the store that was named, or of the one that was kept last.
-  private func entry(wanted: FilePath?) throws -> KeptStores.Entry {
+  func entry(wanted: FilePath?) throws -> KeptStores.Entry {
     let entries = try kept.entries().filter { !$0.isLeaving }
     guard let wanted else {
       let before = entries.filter { entry in
@@ -385,7 +385,7 @@ package struct StoreUpkeep: Sendable {
   }
 
   /// Runs something alone with the store: no migration of it begins meanwhile.
-  private func withWorkspace<Result>(_ body: (Workspace) throws -> Result) throws -> Result {
+  func withWorkspace<Result>(_ body: (Workspace) throws -> Result) throws -> Result {
     let workspace = try Workspace.open(paths, store: store)
     // What a call before this one, or a migration, has begun is ended or undone first.
     try SwapJournal(paths).recover()
