@@ -70,7 +70,8 @@ if os.fork() == 0:
         file.write(str(worker.pid))
     threading.Thread(target=lambda: [None for _ in iter(worker.stdout.read1, b"")],
                      daemon=True).start()
-    while not os.path.exists(os.path.join(folder, "released")):
+    # The folder may be gone before anybody looks.
+    while os.path.isdir(folder) and not os.path.exists(os.path.join(folder, "released")):
         time.sleep(0.05)
 os._exit(0)
 """
