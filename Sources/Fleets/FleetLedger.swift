@@ -94,5 +94,7 @@ package struct FleetLedger {
   }
 
   /// Whether a store has a result.
-  package func hasResult(_ number: Int) -> Bool { places[number] >= 0 }
+  package func hasResult(_ number: Int) -> Bool {
+    places.indices.contains(number) && places[number] >= 0
+  }
 }

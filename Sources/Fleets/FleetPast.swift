@@ -71,9 +71,14 @@ package struct FleetPast {
 
   /// Notes stores that this run has done.
   package mutating func note(done numbers: Set<Int>) {
-    for number in numbers { done[number / 64] |= 1 << (number % 64) }
+    for number in numbers where number < done.count * 64 {
+      done[number / 64] |= 1 << (number % 64)
+    }
   }
 
   /// Whether a store is done.
-  package func isDone(_ number: Int) -> Bool { done[number / 64] >> (number % 64) & 1 == 1 }
+  package func isDone(_ number: Int) -> Bool {
+    // A list may have more lines than its manifest says.
+    number < done.count * 64 && done[number / 64] >> (number % 64) & 1 == 1
+  }
 }

@@ -6,6 +6,7 @@ Stores of two versions of docs/sample, in folders of their own. The cases:
 
 same      a fleet in place, one with outputs, and one of array elements, against single migrations
 bad       one store in a hundred damaged, locked, of another app, missing: named with its reason
+stops     runs that are asked to stop, and what they left
 crashes   workers that die at a fault point of a debug build with every store
 kills     runs killed at random moments, also their workers, the state file deleted, results cut
 limits    --canary and --max-failures stop a run, and the next one goes on
@@ -232,10 +233,10 @@ def disturbed(lab, folder, command, rng, longest):
     return ended
 
 
-def wait_for_workers(folder):
+def wait_for_workers(folder, patience=20):
     """Workers whose coordinator was killed end at once; what they held is free then."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+    deadline = time.monotonic() + patience
+    while True:
         held = False
         for link in glob.glob("/proc/[0-9]*/fd/*"):
             try:
@@ -244,8 +245,8 @@ def wait_for_workers(folder):
                 pass
         if not held:
             return
+        require(time.monotonic() < deadline, "workers of a run that ended go on")
         time.sleep(0.05)
-    raise Failure("workers of a killed run go on")
 
 
 def kills(lab, count, most, rng):
@@ -281,6 +282,22 @@ def crashes(lab, _count, _kills, _rng):
             reasons = {f["reason"]: f["stores"] for f in told["failures"]}
             require(reasons == {"workerCrashed": 3}, f"{point}: {reasons}")
             lab.tool.run("fleet", "retry", fleet)
+        lab.require_migrated(stores)
+
+
+def stops(lab, count, _kills, _rng):
+    for number in (signal.SIGTERM, signal.SIGINT):
+        folder, stores = lab.fleet(count * 4)
+        process = lab.tool.start("fleet", "run", os.path.join(folder, "F"))
+        time.sleep(1)
+        process.send_signal(number)
+        status = process.wait(timeout=30)
+        require(status == 75, f"a run that got signal {number} ended with {status}")
+        wait_for_workers(folder, 0)
+        told = lab.status(folder, expect=75)
+        require(told["state"] == "incomplete" and told.get("stopped") == "interrupted",
+                f"a run that was stopped is told as {told}")
+        lab.tool.run("fleet", "run", os.path.join(folder, "F"))
         lab.require_migrated(stores)
 
 
@@ -325,7 +342,7 @@ def rollback(lab, count, _kills, rng):
 
 
 CASES = {"same": same, "bad": bad, "crashes": crashes, "kills": kills, "limits": limits,
-         "rollback": rollback}
+         "stops": stops, "rollback": rollback}
 
 
 def main():

@@ -13,18 +13,8 @@ extension StoreFleet {
   /// - Parameter stores: the stores to put back; nil puts back all.
   /// - Returns: a sequence that throws `MigrationFailure`. An outcome that is `failed` tells why a
   ///   store could not be put back; it keeps the new store.
-  public func rollBack(_ stores: [FilePath]? = nil) -> AsyncThrowingStream<Outcome, any Error> {
-    AsyncThrowingStream { continuation in
-      let task = Task {
-        do {
-          try await rollBack(stores) { continuation.yield(Outcome(core: $0)) }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: MigrationFailure(error))
-        }
-      }
-      continuation.onTermination = { _ in task.cancel() }
-    }
+  public func rollBack(_ stores: [FilePath]? = nil) -> Outcomes {
+    Outcomes { try await rollBack(stores, body: $0) }
   }
 
   private func rollBack(

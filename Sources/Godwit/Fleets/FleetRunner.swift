@@ -31,6 +31,8 @@ final class FleetRunner: Sendable {
 
   private struct State {
     var isStopping = false
+    /// Whether migrations that run are to stop as well.
+    var cancels = false
     var reason: String?
     var processes: [ObjectIdentifier: FleetProcess] = [:]
     /// Orders whose worker crashed.
@@ -72,6 +74,7 @@ final class FleetRunner: Sendable {
   func stop(because reason: String, cancels: Bool) {
     let processes = state.withLock { state in
       state.isStopping = true
+      state.cancels = state.cancels || cancels
       state.reason = state.reason ?? reason
       return Array(state.processes.values)
     }
@@ -160,6 +163,8 @@ final class FleetRunner: Sendable {
       }
       try give(first)
       try fill()
+      // It may have been asked for before the process was known.
+      if state.withLock({ $0.cancels }) { try process.send(.cancel) }
       for await answer in process.answers {
         isReady = true
         take(answer, orders: &orders)

@@ -7,8 +7,6 @@ import SystemPackage
 extension StoreFleet {
   /// Migrates the stores, and returns the outcomes as they become durable.
   ///
-  /// Cancelling the task that iterates stops all migrations at a safe point; the next run goes on.
-  ///
   /// - Parameters:
   ///   - selection: the stores to migrate.
   ///   - notice: is called with news that are no outcomes, on any thread.
@@ -16,18 +14,8 @@ extension StoreFleet {
   ///   by a cancellation, the canary or the limit of failures.
   public func run(
     _ selection: Selection = .waiting, notice: @escaping @Sendable (Notice) -> Void = { _ in }
-  ) -> AsyncThrowingStream<Outcome, any Error> {
-    AsyncThrowingStream { continuation in
-      let task = Task {
-        do {
-          try await run(selection, notice: notice) { continuation.yield(Outcome(core: $0)) }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: MigrationFailure(error))
-        }
-      }
-      continuation.onTermination = { _ in task.cancel() }
-    }
+  ) -> Outcomes {
+    Outcomes { try await run(selection, notice: notice, body: $0) }
   }
 
   /// Runs the fleet; `body` is called with each result once it is durable, by one thread at a time.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Godwit
+import Synchronization
 import SystemPackage
 
 struct FleetStatusCommand: AsyncParsableCommand {
@@ -194,15 +195,17 @@ struct FleetRollbackCommand: AsyncParsableCommand {
 
   func run() async throws {
     let opened = try StoreFleet(fleet)
-    var back = 0
-    var failures: [Int32] = []
-    for try await outcome in opened.rollBack(stores.isEmpty ? nil : stores) {
-      back += outcome.kind == .rolledBack ? 1 : 0
-      if outcome.kind == .failed { failures.append(outcome.exitStatus) }
-      for sentence in outcome.sentences {
-        Terminal.standardError.line(text: "godwit: \(sentence)")
+    let ended = Mutex<[(kind: StoreFleet.Outcome.Kind, status: Int32)]>([])
+    try await ToolProcess.cancellable { [stores] in
+      for try await outcome in opened.rollBack(stores.isEmpty ? nil : stores) {
+        ended.withLock { $0.append((outcome.kind, outcome.exitStatus)) }
+        for sentence in outcome.sentences {
+          Terminal.standardError.line(text: "godwit: \(sentence)")
+        }
       }
     }
+    let back = ended.withLock { $0.count { $0.kind == .rolledBack } }
+    let failures = ended.withLock { $0.filter { $0.kind == .failed }.map(\.status) }
     if json {
       Terminal.standardOutput.line(json: try JSONOutput.text(value: opened.status()))
     } else {
