@@ -24,16 +24,12 @@ final class FleetRecorder: Sendable {
     var waiting: [StoreResult] = []
     var running: [Int: FleetRun.Store] = [:]
     var usual = UsualTimes()
-    /// The numbers of stores whose failure is not final.
-    var retryable: Set<Int> = []
-    /// The failures of earlier runs, which do not count against the limit of this one.
-    var failedBefore = 0
+    /// The numbers of stores that have failed in this run for good.
+    var failed: Set<Int> = []
   }
 
   init(_ destination: sending Destination, run: FleetRun, open: [Int: StoreResult]) {
-    var state = State(destination: destination, run: run, replaced: open)
-    state.failedBefore = run.tally.count(.failed)
-    self.state = Mutex(state)
+    state = Mutex(State(destination: destination, run: run, replaced: open))
   }
 
   private static var now: Double { Double(WallClock.now()) / 1e9 }
@@ -61,11 +57,7 @@ final class FleetRecorder: Sendable {
       if let old { state.run.tally.remove(old) }
       state.run.tally.add(result)
       if !result.outcome.isDone { state.replaced[result.number] = result }
-      if isFinal {
-        state.retryable.remove(result.number)
-      } else {
-        state.retryable.insert(result.number)
-      }
+      if isFinal && result.outcome == .failed { state.failed.insert(result.number) }
       if result.outcome.isDone {
         state.run.storesDone += 1
         state.run.bytesDone += result.bytes
@@ -77,7 +69,7 @@ final class FleetRecorder: Sendable {
 
   /// The number of stores that have failed in this run for good.
   var failures: Int {
-    state.withLock { $0.run.tally.count(.failed) - $0.failedBefore - $0.retryable.count }
+    state.withLock { $0.failed.count }
   }
 
   /// The record of the run.
