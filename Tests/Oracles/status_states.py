@@ -243,6 +243,7 @@ def check_watched(tool, folder):
             out.append(f"watching ended with {watch.returncode}, expected {expected}: {errors}")
         if ": running" not in shown:
             out.append(f"watching never said that it runs: {shown[:200]!r}")
+    time.sleep(2.5)
     for wait, least, most in ((("--wait", "4"), 3.9, 20), ((), 0, 2)):
         start = time.monotonic()
         done = tool.call("status", place.store, "--watch", *wait)
