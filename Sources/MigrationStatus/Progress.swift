@@ -61,26 +61,6 @@ struct Progress {
 
 /// How far a run is within its phase, for the coordinator's own estimate.
 package struct RunAdvance: Hashable, Sendable {
-  /// How far one work order is.
-  package struct Part: Hashable, Sendable {
-    /// Its number in the plan.
-    package var workOrder: UInt32
-    /// The source rows that the present attempt has migrated.
-    package var rowsDone: UInt64
-    /// Whether a worker is at work on it.
-    package var isRunning: Bool
-    /// Whether all of its rows are migrated.
-    package var isDone: Bool
-
-    /// Takes what is known of a work order.
-    package init(workOrder: UInt32, rowsDone: UInt64, isRunning: Bool, isDone: Bool) {
-      (self.workOrder, self.rowsDone) = (workOrder, rowsDone)
-      (self.isRunning, self.isDone) = (isRunning, isDone)
-    }
-  }
-
-  /// The work orders.
-  package var parts: [Part]
   /// The phase at work.
   package var phase: Phase
   /// The completed share of the phase, 0...1.
@@ -102,11 +82,6 @@ package struct RunAdvance: Hashable, Sendable {
     let progress = Progress(contents)
     (phase, inner) = (progress.phase, progress.inner)
     units = Int(clamping: contents.run.unitsTotal)
-    parts = contents.parts.map {
-      Part(
-        workOrder: $0.workOrder, rowsDone: $0.rowsDone, isRunning: $0.state == .running,
-        isDone: $0.state == .done)
-    }
     let running = contents.parts.filter { $0.state == .running }
     rows = max(contents.run.rowsDone, sum(numbers: contents.parts.map(\.rowsCounted)))
     bytes = progress.bytesDone

@@ -4,7 +4,6 @@ with every engine and in stages: paused ones write nothing, and all end as undis
 
 usage: control.py --godwit P [--scratch S]
 """
-import json
 import os
 import shutil
 import signal
@@ -12,7 +11,7 @@ import tempfile
 import time
 from functools import partial
 
-from run import KEEP_RECORD, Failure, Tool, parser, run_cases, said, vacuumed
+from run import KEEP_RECORD, Failure, Tool, Watched, parser, run_cases, said, vacuumed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
@@ -27,8 +26,9 @@ WAYS = {
 }
 
 
-class Run:
+class Run(Watched):
     """A slowed migration, and what it is asked."""
+    patience = PATIENCE
 
     def __init__(self, ground, folder, way, *options, slow=100):
         self.tool = ground.tool
@@ -38,33 +38,9 @@ class Run:
         self.process = self.tool.start(
             *self.command, *options, environment={"GODWIT_SLOW": str(slow)})
 
-    def status(self):
-        done = self.tool.call("status", self.output, "--json")
-        try:
-            return json.loads(done.stdout)
-        except ValueError:
-            return {}
-
-    def wait(self, words, fits):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            found = self.status()
-            if fits(found):
-                return found
-            if self.process.poll() is not None:
-                raise Failure(f"it ended with {self.process.returncode} before {words}: "
-                              f"{said(self.process)[-300:]}")
-            time.sleep(0.05)
-        self.kill()
-        raise Failure(f"after {PATIENCE:.0f} s not yet {words}: {found}")
-
     def wait_for_rows(self):
         return self.wait("rows were made", lambda s: s.get("fraction", 0) > 0.02 and (
             s.get("rowsDone", 0) > 0 or s.get("bytesDone", 0) > 0))
-
-    def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
 
     def ask(self, *arguments, status=0):
         done = self.tool.call(arguments[0], self.output, *arguments[1:])

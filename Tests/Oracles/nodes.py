@@ -15,7 +15,7 @@ import time
 from functools import partial
 
 import slurm
-from run import Failure, Tool, parser, run_cases, said, same_bytes
+from run import Failure, Tool, Watched, parser, run_cases, said, same_bytes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld")
@@ -41,8 +41,9 @@ class Ground:
                 "--range-rows", self.range_rows, *options]
 
 
-class Run:
+class Run(Watched):
     """A migration over the nodes, and its status from outside."""
+    patience = PATIENCE
 
     def __init__(self, ground, folder, *options, slow=0, launcher=LAUNCHER):
         self.ground, self.tool = ground, ground.tool
@@ -56,32 +57,8 @@ class Run:
         self.process = self.tool.start(*self.command, environment={
             **self.ground.cluster.environment, "GODWIT_SLOW": str(slow)})
 
-    def status(self):
-        try:
-            return json.loads(self.tool.call("status", self.output, "--json").stdout)
-        except ValueError:
-            return {}
-
-    def wait(self, words, fits):
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            found = self.status()
-            if fits(found):
-                return found
-            if self.process.poll() is not None:
-                raise Failure(f"it ended with {self.process.returncode} before {words}: "
-                              f"{said(self.process)[-400:]}")
-            time.sleep(0.05)
-        self.kill()
-        raise Failure(f"after {PATIENCE:.0f} s not yet {words}: {found} "
-                      f"{said(self.process)[-400:]}")
-
     def wait_for_rows(self):
         return self.wait("rows were made", lambda s: s.get("rowsDone", 0) > 0)
-
-    def kill(self):
-        os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
 
     def end(self, status=0):
         try:

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from json_schema import Schema
@@ -198,6 +199,38 @@ def said(process):
     """What a started process wrote to its standard error."""
     process.errors.seek(0)
     return process.errors.read().decode("utf-8", "replace")
+
+
+class Watched:
+    """A migration at work, by its process, and what `status` says of its output."""
+    patience = 60.0
+
+    def status(self):
+        done = self.tool.call("status", self.output, "--json")
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            return {}
+
+    def wait(self, words, fits):
+        """The status once it fits."""
+        end = time.monotonic() + self.patience
+        while time.monotonic() < end:
+            found = self.status()
+            if fits(found):
+                return found
+            if self.process.poll() is not None:
+                raise Failure(f"it ended with {self.process.returncode} before {words}: "
+                              f"{said(self.process)[-400:]}")
+            time.sleep(0.05)
+        self.kill()
+        raise Failure(f"after {self.patience:.0f} s not yet {words}: {found} "
+                      f"{said(self.process)[-400:]}")
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
 
 
 def fingerprint(folder):
