@@ -126,7 +126,7 @@ package struct FleetListReader {
 
 /// A fleet's folder cannot be used.
 package struct FleetError: Error, Hashable, Sendable {
-  /// What is wrong with a folder or a file of it.
+  /// The kinds of problems with the folder of a fleet.
   package enum Problem: Hashable, Sendable {
     /// The folder has no manifest.
     case noFleet
@@ -146,7 +146,7 @@ package struct FleetError: Error, Hashable, Sendable {
     case running
   }
 
-  /// What is wrong.
+  /// The kind of problem.
   package var problem: Problem
   /// The folder or the file.
   package var path: FilePath

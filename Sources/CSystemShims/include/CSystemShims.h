@@ -52,7 +52,7 @@ int csystem_make_directory(const char *path, mode_t mode);
 int csystem_sync(int descriptor);
 /// Makes two connected sockets, which programs that are started do not inherit.
 int csystem_make_sockets(int ends[2]);
-/// Sends bytes, and fails with EPIPE, without a signal, if nobody receives them.
+/// Sends bytes; if the other end is closed it fails with EPIPE and raises no signal.
 int64_t csystem_send(int socket, const void *bytes, uint64_t count);
 /// Tells the other end that no more is sent.
 int csystem_end_sending(int socket);

@@ -12,7 +12,7 @@ public import SystemPackage
 /// print(log.sentences(for: try VersionLock(of: "Shop.xcdatamodeld"), model: "Shop.xcdatamodeld"))
 /// ```
 public struct LoggedVersion: Hashable, Sendable {
-  /// What a log has of a hash: all of its digits, or the first and the last ones.
+  /// A hash as a log shows it: all of its digits, or the first and the last ones.
   private struct Digits: Hashable, Sendable {
     var first: String
     var last: String
@@ -34,7 +34,7 @@ public struct LoggedVersion: Hashable, Sendable {
       guard let status = try Files.fileStatusIfPresent(file) else {
         throw MigrationFailure(.notFound, "\(file) is not there: check the path.")
       }
-      // Nobody may ever write to a pipe.
+      // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file else {
         throw MigrationFailure(
           .usage, "\(file) is no file: name a log, or give it on standard input.")

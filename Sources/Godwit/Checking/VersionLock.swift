@@ -91,7 +91,7 @@ public struct VersionLock: Hashable, Sendable {
         throw MigrationFailure(
           .notFound, "\(file) is not there: `godwit versions lock` writes it.")
       }
-      // Nobody may ever write to a pipe.
+      // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file, status.size <= Self.limit,
         let lock = try Self.decoded(Files.readFile(file, limit: Self.limit))
       else {

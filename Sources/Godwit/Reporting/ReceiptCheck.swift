@@ -25,7 +25,7 @@ public struct ReceiptCheck: Sendable {
       guard let status = try Files.fileStatusIfPresent(file) else {
         throw MigrationFailure(.notFound, "\(file) is not there: `migrate --receipt` writes it.")
       }
-      // Nobody may ever write to a pipe.
+      // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file, status.size <= MigrationReceipt.limit,
         let receipt = try? MigrationReceipt(Files.readFile(file, limit: MigrationReceipt.limit))
       else {
