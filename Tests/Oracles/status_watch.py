@@ -11,13 +11,17 @@ import time
 from fault_points import Lab
 from run import Failure, Tool, parser, run_cases, said
 
-PERIOD, DISTINCT = 0.02, 10
+PERIOD, DISTINCT, EXITING = 0.02, 10, 2
 PART_KEYS = ("workOrder", "partition", "state", "attempt", "process", "table")
 
 
 def poll(tool, output, process):
-    """What the status said until the migration ended."""
-    seen, problems, deadline = [], set(), time.monotonic() + 300
+    """What the status said until the migration ended.
+
+    A status that is gone for good belongs to a migration that has nothing left but to exit; one
+    that comes back, or whose migration goes on, was lost in its midst.
+    """
+    seen, problems, deadline, lost = [], set(), time.monotonic() + 300, None
     while process.poll() is None:
         if time.monotonic() > deadline:
             os.killpg(process.pid, signal.SIGKILL)
@@ -25,14 +29,19 @@ def poll(tool, output, process):
         started = time.monotonic()
         done = tool.call("status", output, "--json")
         if done.returncode == 0:
+            if lost:
+                problems.add(lost[1])
+            lost = None
             try:
                 seen.append(json.loads(done.stdout))
             except ValueError:
                 problems.add(f"no JSON on standard output: {done.stdout[:200]!r}")
-        elif seen and process.poll() is None and seen[-1].get("fraction", 1) < 0.9:
-            problems.add(f"status: exit {done.returncode} in the midst of the migration: "
-                         f"{done.stderr.strip()[:200]}")
+        elif seen and not lost:
+            lost = (started, f"status: exit {done.returncode} in the midst of the migration: "
+                             f"{done.stderr.strip()[:200]}")
         time.sleep(max(0, PERIOD - (time.monotonic() - started)))
+    if lost and time.monotonic() - lost[0] > EXITING:
+        problems.add(lost[1])
     return seen, problems
 
 
