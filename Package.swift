@@ -187,7 +187,7 @@ let package = Package(
         "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
         "Verification", .logging, .metrics, .subprocess, .systemPackage, .tracing,
       ]),
-    .module("GodwitTool", ["Godwit", .argumentParser, .logging, .systemPackage]),
+    .module("GodwitTool", ["Godwit", "Mapping", .argumentParser, .logging, .systemPackage]),
     .executableTarget(
       name: "GodwitExecutable", dependencies: ["GodwitTool"], swiftSettings: strict),
     .module(
@@ -279,7 +279,10 @@ let package = Package(
       ]),
     .tests(
       of: "GodwitTool",
-      ["Godwit", "MigrationStatus", "Pages", "SystemCalls", .argumentParser, .systemPackage]),
+      [
+        "Godwit", "Mapping", "MigrationStatus", "Pages", "SystemCalls", .argumentParser,
+        .systemPackage,
+      ]),
     .tests(
       of: "PageEngine",
       ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),

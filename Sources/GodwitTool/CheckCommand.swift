@@ -185,8 +185,8 @@ struct CheckCommand: AsyncParsableCommand {
     var migration = StoreMigration(
       store: stores.first ?? "", model: model, route: route, loss: loss)
     if !migratesCopies {
-      migration.workers = 1
-      migration.memory = 64 << 20
+      migration.resources.workers = 1
+      migration.resources.memory = 64 << 20
     }
     migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }
     return migration

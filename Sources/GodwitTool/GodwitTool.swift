@@ -14,7 +14,9 @@ public enum GodwitTool {
   /// It has to be the first call of `main`: workers are processes of the same executable.
   public static func run(policies: MigrationPolicies = MigrationPolicies()) async {
     GodwitWorker.runIfRequested(policies: policies)
-    await $policies.withValue(policies) { await RootCommand.execute() }
+    await Advice.$words.withValue(CommandLineWords()) {
+      await $policies.withValue(policies) { await RootCommand.execute() }
+    }
   }
 }
 
@@ -120,11 +122,13 @@ struct RootCommand: AsyncParsableCommand {
 extension AsyncParsableCommand {
   /// Runs the command that the process was started with, and says in the tool's words why it fails.
   package static func runAndExit() async {
-    do {
-      try ToolProcess.prepare()
-      try await run(nil)
-    } catch {
-      end(error, as: .text)
+    await Advice.$words.withValue(CommandLineWords()) {
+      do {
+        try ToolProcess.prepare()
+        try await run(nil)
+      } catch {
+        end(error, as: .text)
+      }
     }
   }
 

@@ -192,22 +192,22 @@ struct MigrateCommand: AsyncParsableCommand {
   private var migration: StoreMigration {
     var migration = StoreMigration(store: stores[0], model: model, route: route, loss: loss)
     migration.take(work)
-    migration.workFolder = workFolder
-    migration.journalMode = journalMode
-    migration.verification = verify
-    migration.discardsOld = discardOld
+    migration.resources.workFolder = workFolder
+    migration.handover.journalMode = journalMode
+    migration.checks.result = verify
+    migration.handover.discardsOld = discardOld
     migration.restarts = restart
-    migration.rate = rate?.bytes ?? 0
+    migration.resources.bytesPerSecond = rate.map { Int64(clamping: $0.bytes) }
     migration.pauseFile = pauseFile
-    migration.swapFile = postponeSwap
+    migration.handover.swapFile = postponeSwap
     migration.logsSQL = logSQL
     migration.engine = engine
-    migration.workerLauncher = launcher?.words ?? []
-    migration.keepsRecord = !noRecord
+    migration.resources.launcher = launcher?.words ?? []
+    migration.handover.keepsRecord = !noRecord
     migration.leavesInstantsUntold = logFormat != .json
     migration.namesVersions = !report.isEmpty || !receipt.isEmpty
-    migration.copiesIfCurrent = copyIfCurrent
-    migration.givesNewUUID = newUUID
+    migration.handover.copiesIfCurrent = copyIfCurrent
+    migration.handover.givesNewUUID = newUUID
     migration.logger = Logger(label: "godwit") { StandardErrorLog(label: $0) }
     return migration
   }

@@ -241,8 +241,7 @@ struct LossOptions: ParsableArguments {
   }
 
   var allowed: StoreMigration.AllowedLoss {
-    if names.isEmpty { return .none }
-    return names.contains(Self.anything) ? .all : .some(Set(names))
+    names.contains(Self.anything) ? .anything : .init(of: names)
   }
 }
 
@@ -267,7 +266,7 @@ struct WorkOptions: ParsableArguments {
 
   func validate() throws {
     if let workers { try OptionLimits.check(workers: workers) }
-    if let memory, memory.bytes < 64 << 20 {
+    if let memory, memory.bytes < StoreMigration.Resources.leastMemory {
       throw ValidationError("--memory takes at least 64M.")
     }
     if let rangeRows, rangeRows < 1 { throw ValidationError("--range-rows takes at least 1.") }
@@ -277,7 +276,7 @@ struct WorkOptions: ParsableArguments {
 /// What several commands ask of the same options.
 enum OptionLimits {
   static func check(workers: Int) throws {
-    guard StoreMigration.workerRange.contains(workers) else {
+    guard StoreMigration.Resources.workerRange.contains(workers) else {
       throw ValidationError("--workers takes a number from 1 to 256.")
     }
   }
@@ -317,26 +316,26 @@ extension StoreMigration {
 
   mutating func take(_ route: RouteOptions, _ loss: LossOptions) {
     routing = route.routing
-    sourceCheck = loss.checkSource
-    salvagesDamaged = loss.salvage
-    failsOnLoss = loss.failOnLoss
-    allowedLoss = loss.allowed
-    duplicates = loss.onDuplicate
-    danglingReferences = loss.onDangling
-    unfitValues = loss.onValue
-    missingReferences = loss.onMissing
-    severalObjects = loss.onMany
-    history = loss.history
-    cloudKit = loss.cloudKit
-    extraTables = loss.extraTables
-    validation = loss.validation
+    checks.source = loss.checkSource
+    choices.salvagesDamaged = loss.salvage
+    choices.failsOnLoss = loss.failOnLoss
+    choices.allowedLoss = loss.allowed
+    choices.duplicates = loss.onDuplicate
+    choices.danglingReferences = loss.onDangling
+    choices.unfitValues = loss.onValue
+    choices.missingReferences = loss.onMissing
+    choices.severalObjects = loss.onMany
+    choices.history = loss.history
+    choices.cloudKit = loss.cloudKit
+    choices.extraTables = loss.extraTables
+    checks.validation = loss.validation
     policies = GodwitTool.policies
   }
 
   mutating func take(_ work: WorkOptions) {
-    workers = work.workers ?? workers
-    memory = work.memory?.bytes ?? memory
-    rowsPerRange = work.rangeRows
+    resources.workers = work.workers ?? resources.workers
+    resources.memory = work.memory?.bytes ?? resources.memory
+    resources.rowsPerRange = work.rangeRows
   }
 }
 

@@ -132,7 +132,7 @@ struct PlanCommand: AsyncParsableCommand {
     var lines = [
       "\(store): \(CountText(preparation.rows, "row")), about \(ByteText(preparation.bytes)), in "
         + "\(CountText(preparation.workOrders.count, "work order")) for "
-        + "\(CountText(migration.workers, "worker")); \(Self.timeText(preparation)) and "
+        + "\(CountText(migration.resources.workers, "worker")); \(Self.timeText(preparation)) and "
         + "\(ByteText(preparation.diskNeeded)) of disk."
     ]
     if let edit = preparation.edit, preparation.engine != .edit {

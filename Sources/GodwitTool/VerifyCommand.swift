@@ -122,8 +122,8 @@ struct VerifyCommand: AsyncParsableCommand {
     migration.configuration = configuration
     migration.models = models
     migration.take(route, loss)
-    migration.journalMode = journalMode
-    migration.givesNewUUID = newUUID
+    migration.handover.journalMode = journalMode
+    migration.handover.givesNewUUID = newUUID
     var verification = StoreVerification(of: new, madeBy: migration)
     verification.limit = limit
     return verification

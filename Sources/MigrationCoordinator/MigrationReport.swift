@@ -378,7 +378,7 @@ extension MigrationRoute.Unused.Reason {
     case .elsewhere: "it is for other versions"
     case .lessExact(let other): "\(other) is for exactly these two versions"
     case .losesMore(let name):
-      "it would lose \(name), which inference keeps; --mapping uses it all the same"
+      "it would lose \(name), which inference keeps; name it to use it all the same"
     }
   }
 }

@@ -161,11 +161,11 @@ package struct MigrationRequest: Sendable {
   /// What is asked for that takes away from CloudKit mirroring what it relies on.
   var mirroringRefusals: [Refusal] {
     var options = rules.defectChoices.mends ? rules.defectChoices.mendingOptions : []
-    if rules.history == .drop { options.append("--history drop") }
-    if rules.salvages { options.append("--salvage") }
-    if rules.givesNewUUID { options.append("--new-uuid") }
+    if rules.history == .drop { options.append(.init(.history, rules.history.rawValue)) }
+    if rules.salvages { options.append(.init(.salvage)) }
+    if rules.givesNewUUID { options.append(.init(.newUUID)) }
     return options.map {
-      Refusal(reason: .mirroring(.option($0)), entity: "--cloudkit carry")
+      Refusal(reason: .mirroring(.option($0)), entity: "CloudKit")
     }
   }
 

@@ -115,7 +115,7 @@ extension RunDifference {
     let names = Set(new.differing(from: old).keys).union(old.differing(from: new).keys)
     return names.sorted().map { name in
       let text = given[name].map { $0 == .flag(true) ? "yes" : $0.text }
-      return .option(name, earlier: text ?? "")
+      return .option(String(name.dropFirst(2)), earlier: text ?? "")
     }
   }
 }

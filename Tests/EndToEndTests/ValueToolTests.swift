@@ -40,7 +40,7 @@ import Testing
     let output = folder.appending("New.sqlite").string
     let refused = try await call("check", [])
     #expect(refused.status == 78)
-    #expect(refused.standardOutput.contains("say --set Reminder.id=EXPRESSION"))
+    #expect(refused.standardOutput.contains("use --set Reminder.id=EXPRESSION"))
     let value = ["--set", "Reminder.id=uuid()"]
     let calls: [(String, [String])] = [
       ("check", []), ("plan", []), ("migrate", ["--output", output]), ("verify", [output]),

@@ -66,7 +66,7 @@ final class GivenStore {
   /// A migration to the current version by processes of `godwit`.
   func migration(to target: URL? = nil, by tool: URL = GivenStore.tool) -> StoreMigration {
     var migration = StoreMigration(store: store, to: target ?? model)
-    migration.workerExecutable = FilePath(tool.path)
+    migration.resources.executable = FilePath(tool.path)
     migration.output = FilePath(output.path)
     return migration
   }

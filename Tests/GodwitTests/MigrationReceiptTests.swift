@@ -67,8 +67,8 @@ import Testing
 
   @Test func `a loss that was named is told as named`() async throws {
     let receipt = try await migrate {
-      $0.allowedLoss = .some(["Note.pages"])
-      $0.failsOnLoss = true
+      $0.choices.allowedLoss = ["Note.pages"]
+      $0.choices.failsOnLoss = true
     }
     #expect(receipt.losses.map(\.consent) == [.named])
   }
@@ -86,7 +86,7 @@ import Testing
     receipt = try await migrate {
       $0.output = FilePath(given.folder.appending(path: "Other.sqlite").path)
       $0.routing.settings = ["Note.title=\"x\""]
-      $0.allowedLoss = .all
+      $0.choices.allowedLoss = .anything
     }
     #expect(receipt.steps.first?.mappings.map(\.sha256) == [nil])
     #expect(receipt.values == ["Note.title=\"x\""])
@@ -161,7 +161,7 @@ import Testing
   }
 
   @Test func `an output of an earlier run gives no receipt`() async throws {
-    _ = try await migrate { $0.keepsRecord = true }
+    _ = try await migrate { $0.handover.keepsRecord = true }
     let migration = given.migration()
     let files = try MigrationReceiptFiles([file], of: migration)
     let result = try await migration.run()

@@ -137,7 +137,7 @@ import Testing
   @Test func `a loss that nothing saves is named`() async throws {
     let given = try GivenStore(Model.note, Model.note + Model.tag)
     var migration = given.migration()
-    migration.failsOnLoss = true
+    migration.choices.failsOnLoss = true
     try given.write(Model.entity("Note", Model.attribute("title", "String")), as: "2")
     let found = try await migration.suggestion()
     #expect(found.choices.flatMap(\.words) == ["--allow-loss", "Note.pages"])

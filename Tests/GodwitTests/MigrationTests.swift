@@ -58,16 +58,16 @@ import Testing
     #expect(loss.cause == .downgrade && loss.name == "Note.pages" && loss.count == reason.count)
     #expect((reason.entity, reason.property) == ("Note", "pages"))
     #expect(try !given.names.contains("New.sqlite"))
-    migration.allowedLoss = .some(["Note.pages"])
+    migration.choices.allowedLoss = ["Note.pages"]
     #expect(try await migration.run().losses == [loss])
   }
 
   @Test func `even what the model removes is refused where nothing may be lost`() async throws {
     let given = try GivenStore(Model.note + Model.tag, Model.note)
     var migration = given.migration()
-    migration.failsOnLoss = true
+    migration.choices.failsOnLoss = true
     #expect(try await given.failure(of: migration).kind == .lossRefused)
-    migration.allowedLoss = .all
+    migration.choices.allowedLoss = .anything
     #expect(try await migration.run().losses.map(\.name) == ["Tag"])
   }
 
@@ -86,7 +86,7 @@ import Testing
     migration.policies.register("Dropping") { EntityMigrationPolicy() }
     let failure = try await given.failure(of: migration)
     #expect(failure.kind == .lossRefused)
-    migration.allowedLoss = .some(["Note"])
+    migration.choices.allowedLoss = ["Note"]
     let result = try await migration.run()
     #expect(result.accounts.map(\.dropped) == [[.policy: 12]])
     #expect(result.accounts.map(\.objectsOut) == [48])
@@ -106,7 +106,7 @@ import Testing
   @Test func `a cancelled run throws what Swift throws, and the next one goes on`() async throws {
     let given = try GivenStore(Model.note, Model.longNote, objects: 30_000)
     var migration = given.migration()
-    (migration.workers, migration.rowsPerRange) = (1, 500)
+    (migration.resources.workers, migration.resources.rowsPerRange) = (1, 500)
     #expect(!migration.hasInterruptedRun)
     let running = migration.start()
     for await progress in running.progress
@@ -122,7 +122,7 @@ import Testing
   @Test func `cancelling the task that waits cancels the migration`() async throws {
     let given = try GivenStore(Model.note, Model.longNote, objects: 30_000)
     var migration = given.migration()
-    (migration.workers, migration.rowsPerRange) = (1, 500)
+    (migration.resources.workers, migration.resources.rowsPerRange) = (1, 500)
     let task = Task { [migration] in try await migration.start().result }
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }

@@ -56,7 +56,7 @@ import Testing
     var migration = StoreMigration(store: FilePath(store.path), toMerged: bundles)
     migration.namesVersions = true
     migration.output = FilePath(folder.appending(path: "New.sqlite").path)
-    migration.workerExecutable = FilePath(GivenStore.tool.path)
+    migration.resources.executable = FilePath(GivenStore.tool.path)
     let found = try await migration.prepare()
     #expect(found.isPossible)
     #expect((found.from, found.to) == (["People + Animals"], ["People 2 + Animals"]))
@@ -138,14 +138,13 @@ import Testing
     #expect(notes.contains("migrated from 1 to 2 by \(file.path)."))
   }
 
-  @Test func `what a mapping model lifts is refused with the command that writes one`() async throws
-  {
+  @Test func `what a mapping model lifts is refused with what writes one`() async throws {
     let given = try GivenStore(
       Model.note,
       Model.entity(
         "Note", Model.attribute("title", "Binary") + Model.attribute("pages", "Integer 16")))
     let refusal = try await given.failure(of: given.migration())
-    #expect(refusal.sentences.last?.contains("godwit map --from") == true)
+    #expect(refusal.sentences.last?.contains("`MappingModelFile`") == true)
   }
 
   @Test func `a fetched property with the longest name is shown`() throws {

@@ -15,7 +15,7 @@ import Testing
   @Test func `what became of a migration is told by its record`() async throws {
     let given = try GivenStore(Model.note + Model.tag, Model.note)
     var migration = given.migration()
-    migration.keepsRecord = true
+    migration.handover.keepsRecord = true
     try await migration.run()
     for path in [given.store, given.output] {
       let status = try #require(try await MigrationMonitor(path).status())
@@ -29,7 +29,7 @@ import Testing
   @Test func `another migration is waited for where the last one is over`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var migration = given.migration()
-    migration.keepsRecord = true
+    migration.handover.keepsRecord = true
     try await migration.run()
     func states(_ wait: Duration) async throws -> ([MigrationMonitor.State], Duration) {
       let start = ContinuousClock.now
@@ -60,7 +60,7 @@ import Testing
   @Test func `nothing is known of a migration that was refused`() async throws {
     let given = try GivenStore(Model.note + Model.tag, Model.note)
     var migration = given.migration()
-    (migration.keepsRecord, migration.failsOnLoss) = (true, true)
+    (migration.handover.keepsRecord, migration.choices.failsOnLoss) = (true, true)
     _ = try await given.failure(of: migration)
     #expect(try await MigrationMonitor(given.store).status() == nil)
   }

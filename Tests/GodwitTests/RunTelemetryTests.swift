@@ -60,7 +60,7 @@ import Tracing
   {
     let given = try GivenStore(Model.note, Model.longNote)
     var migration = given.migration()
-    migration.workerExecutable = "/nonexistent/worker"
+    migration.resources.executable = "/nonexistent/worker"
     await #expect(throws: MigrationFailure.self) { try await run(migration) }
     #expect(tracer.activeSpans.isEmpty)
     let span = try #require(spans("godwit.migrate").first)

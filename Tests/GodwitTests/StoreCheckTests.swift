@@ -90,7 +90,7 @@ import Testing
   @Test func `small orders of a trial need no process, and those of a migration do`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var migration = given.migration()
-    migration.workerExecutable = "/nonexistent/worker"
+    migration.resources.executable = "/nonexistent/worker"
     await #expect(throws: MigrationFailure.self) { try await migration.run() }
     migration.executesSmallOrders = true
     #expect(try await migration.run().outcome == .migrated)
@@ -101,7 +101,7 @@ import Testing
     let bytes = try FileManager.default.attributesOfItem(atPath: given.store.path)[.size] as? Int
     #expect(try #require(bytes) > 16 << 20)
     var migration = given.migration()
-    migration.workerExecutable = "/nonexistent/worker"
+    migration.resources.executable = "/nonexistent/worker"
     migration.executesSmallOrders = true
     migration.engine = .sql
     await #expect(throws: MigrationFailure.self) { try await migration.run() }
@@ -146,7 +146,7 @@ import Testing
     let report = try await report(given, of: [given.folder])
     #expect(report.findings.map(\.exitStatus) == [78, 0])
     #expect(report.findings[0].reasons.count == 4)
-    #expect(report.findings[0].reasons[3].contains("godwit map"))
+    #expect(report.findings[0].reasons[3].contains("`MappingModelFile`"))
     #expect(report.findings[0].trial == nil)
     #expect(report.verdict.contains("1 cannot be migrated"))
   }
@@ -154,7 +154,7 @@ import Testing
   @Test func `a loss that a policy of losses refuses is told for its store`() async throws {
     let given = try GivenStore(Model.note + Model.tag, Model.note)
     var migration = given.migration()
-    migration.failsOnLoss = true
+    migration.choices.failsOnLoss = true
     let check = try StoreCheck(of: migration)
     let finding = try await check.run(
       StoreSearch([FilePath(given.store.path)]).entries[0])

@@ -21,7 +21,7 @@ import Testing
     migration.output = nil
     let path = FilePath(given.folder.appending(path: "Fleet").path)
     var fleet = try StoreFleet.create(at: path, of: members, by: migration)
-    fleet.workerExecutable = migration.workerExecutable
+    fleet.workerExecutable = migration.resources.executable
     fleet.jobs = 2
     return fleet
   }

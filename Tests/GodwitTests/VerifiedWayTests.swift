@@ -36,8 +36,8 @@ import Testing
 
   private func recorded(_ given: GivenStore) -> StoreMigration {
     var migration = given.migration()
-    migration.keepsRecord = true
-    migration.allowedLoss = .all
+    migration.handover.keepsRecord = true
+    migration.choices.allowedLoss = .anything
     return migration
   }
 
@@ -72,8 +72,8 @@ import Testing
     }
     let asked = try await failure(given)
     #expect(asked.exitStatus == .usage)
-    #expect(asked.sentences.joined().contains("--models"))
-    #expect(asked.sentences.joined().contains("--mapping"))
+    #expect(asked.sentences.joined().contains("models and the bundle"))
+    #expect(asked.sentences.joined().contains("routing.mappings"))
     var named = StoreVerification(of: given.output, madeFrom: given.store)
     named.models = [FilePath(given.model.path)]
     #expect(try await named.run().isAlike)
@@ -100,7 +100,7 @@ import Testing
     #expect(changed.exitStatus == .usage && changed.sentences[0].contains("something else"))
     try FileManager.default.removeItem(at: mapping)
     let gone = try await failure(given)
-    #expect(gone.exitStatus == .usage && gone.sentences[0].contains("--mapping"))
+    #expect(gone.exitStatus == .usage && gone.sentences[0].contains("routing.mappings"))
   }
 
   @Test(arguments: [StoreMigration.DuplicateChoice.keepFirst, .keepLast])
@@ -114,7 +114,7 @@ import Testing
     let given = try GivenStore(
       Model.entity("Note", flag), Model.entity("Note", flag + Self.title + unique))
     var migration = recorded(given)
-    migration.duplicates = choice
+    migration.choices.duplicates = choice
     try await migration.run()
     let report = try await verify(given)
     #expect(report.isAlike, "\(report.lines)")
@@ -122,8 +122,8 @@ import Testing
     try FileManager.default.removeItem(at: record(given))
     let asked = try await failure(given)
     #expect(asked.exitStatus == .usage)
-    #expect(asked.sentences.joined().contains("--on-duplicate"))
-    migration.keepsRecord = false
+    #expect(asked.sentences.joined().contains("choices.duplicates"))
+    migration.handover.keepsRecord = false
     let named = StoreVerification(of: FilePath(given.output.path), madeBy: migration)
     #expect(try await named.run().isAlike)
   }
@@ -202,7 +202,7 @@ import Testing
     var same = given.migration()
     same.output = same.store
     let failure = try await given.failure(of: same)
-    #expect(failure.exitStatus == .usage && failure.sentences[0].contains("leave --output out"))
+    #expect(failure.exitStatus == .usage && failure.sentences[0].contains("leave output out"))
     let running = given.migration().start()
     // A migration that ends before the first report has none.
     var last: Double?

@@ -33,7 +33,7 @@ import Testing
   @Test func `this process is no worker executable either`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var migration = given.migration()
-    migration.workerExecutable = nil
+    migration.resources.executable = nil
     let failure = try await given.failure(of: migration)
     #expect(failure.kind == .workerForgotten && failure.exitStatus == .usage)
   }

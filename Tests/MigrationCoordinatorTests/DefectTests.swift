@@ -151,7 +151,7 @@ import Testing
     let rows = try count("ZTHING", in: given.store)
     var request = given.request()
     request.engine = engine
-    #expect(try await sentences(given, request).contains { $0.contains("--on-duplicate") })
+    #expect(try await sentences(given, request).contains { $0.contains("choices.duplicates") })
     request.defectChoices.duplicates = choice
     let report = try await given.run(request)
     let gone: [Int64] = choice == .keepFirst ? [6, 9] : [4, 6]

@@ -78,8 +78,8 @@ import Testing
     #expect(
       failure(error).sentences == [
         "/data/Shop.sqlite: row 7 of table ZITEM has 100.0 MiB, and a process needs 300.0 MiB of "
-          + "memory to copy it; each has 64.0 MiB: raise --memory, take fewer --workers, or "
-          + "--engine pages."
+          + "memory to copy it; each has 64.0 MiB: raise resources.memory, take fewer "
+          + "resources.workers, or engine = .pages."
       ])
     #expect(!failure(StoreError(problem: .rowTooLong(nil), store: "/data")).sentences.isEmpty)
   }
@@ -89,7 +89,7 @@ import Testing
     #expect(
       failure(error).sentences == [
         "/data/Shop.sqlite is damaged in table ZITEM, page 17: restore it from a backup, or take "
-          + "what can be read with `migrate --salvage`."
+          + "what can be read with `choices.salvagesDamaged`."
       ])
   }
 

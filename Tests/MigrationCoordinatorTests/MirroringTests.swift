@@ -205,7 +205,7 @@ import Testing
     let found = await refused(request, given)
     #expect(
       found.map { $0.prefix { $0 != ":" } } == [
-        "--cloudkit carry", "--cloudkit carry", "ANSCKSEEN", "ANSCKX.ZENTITYNUM", "heard",
+        "ANSCKSEEN", "ANSCKX.ZENTITYNUM", "CloudKit", "CloudKit", "heard",
       ])
   }
 

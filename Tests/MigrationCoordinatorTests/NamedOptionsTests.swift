@@ -67,15 +67,15 @@ struct NamedOptionsTests {
     let found = RunDifference.options(
       of: ResultRules(), earlier: earlier, default: ResultRules())
     #expect(found.count == Self.words.count - 1)
-    #expect(found.contains(.option("--salvage", earlier: "yes")))
-    #expect(found.contains(.option("--on-dangling", earlier: "nullify")))
+    #expect(found.contains(.option("salvage", earlier: "yes")))
+    #expect(found.contains(.option("on-dangling", earlier: "nullify")))
     #expect(
       RunDifference.options(of: Self.rules, earlier: earlier, default: ResultRules())
-        == [.option("--history", earlier: "")])
+        == [.option("history", earlier: "")])
     var division = DivisionRules()
     division.rangeRows = 10
     #expect(
       RunDifference.options(of: DivisionRules(), earlier: division, default: DivisionRules())
-        == [.option("--range-rows", earlier: "10")])
+        == [.option("range-rows", earlier: "10")])
   }
 }

@@ -109,10 +109,10 @@ import Testing
     try await interrupt(given)
     var request = given.request(rangeRows: 10)
     request.history = .drop
-    try await expectOtherRun(.option("--history", earlier: ""), of: request, in: given)
+    try await expectOtherRun(.option("history", earlier: ""), of: request, in: given)
     request.history = .keep
     request.extraTables = .drop
-    try await expectOtherRun(.option("--extra-tables", earlier: ""), of: request, in: given)
+    try await expectOtherRun(.option("extra-tables", earlier: ""), of: request, in: given)
     request.extraTables = .refuse
     #expect(try await given.run(request).resumed)
   }
@@ -191,7 +191,7 @@ import Testing
     let given = try GivenMigration()
     try await interrupt(given)
     try await expectOtherRun(
-      .option("--range-rows", earlier: "10"), of: given.request(), in: given)
+      .option("range-rows", earlier: "10"), of: given.request(), in: given)
     let second = FaultyLauncher { _, _ in nil }
     var request = given.request()
     request.restarts = true
@@ -205,7 +205,7 @@ import Testing
     try await interrupt(given)
     var request = given.request(rangeRows: 10)
     request.defectChoices.duplicates = .keepLast
-    try await expectOtherRun(.option("--on-duplicate", earlier: ""), of: request, in: given)
+    try await expectOtherRun(.option("on-duplicate", earlier: ""), of: request, in: given)
   }
 
   @Test func `what a lost worker writes later is not in the result`() async throws {

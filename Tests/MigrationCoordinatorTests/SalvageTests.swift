@@ -128,8 +128,8 @@ import Testing
     let inputs = try MigrationPreview.with(request, target: target) { preview in
       RunInputs(request: other, prepared: preview.prepared)
     }
-    #expect(inputs.differences(from: made) == [.option("--salvage", earlier: "yes")])
-    #expect(made.differences(from: inputs) == [.option("--salvage", earlier: "")])
+    #expect(inputs.differences(from: made) == [.option("salvage", earlier: "yes")])
+    #expect(made.differences(from: inputs) == [.option("salvage", earlier: "")])
   }
 
   @Test func `what would be salvaged is told where it is not asked for`() throws {

@@ -169,7 +169,7 @@ import Testing
     let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
     let sentences = MigrationFailure(try #require(error)).sentences
     #expect(sentences.contains { $0.hasPrefix("Item.rank: 2 objects (Z_PK 3, 8) with values") })
-    #expect(sentences.contains { $0.contains("--on-duplicate keep-first") })
+    #expect(sentences.contains { $0.contains("choices.duplicates = .keepFirst") })
     request.defectChoices.duplicates = .keepFirst
     request.defectChoices.values = .null
     let report = try await given.run(request)

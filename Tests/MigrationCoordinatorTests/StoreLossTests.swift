@@ -56,7 +56,7 @@ import Testing
     #expect(refusal.refused.map(\.cause) == [.conversion])
     #expect(refusal.refused.map(\.count) == [count])
     let sentences = MigrationFailure(MigrationError.losses(store: given.store, refusal)).sentences
-    #expect(sentences.last?.contains("--allow-loss Comic.pages") == true)
+    #expect(sentences.last?.contains("choices.allowedLoss = [\"Comic.pages\"]") == true)
     #expect(sentences.contains { $0.hasPrefix("Book.gone") && $0.hasSuffix("(This is allowed.)") })
   }
 

@@ -96,8 +96,8 @@ import Testing
     #expect(
       reasons[0].sentence
         == "Reminder: 50 objects would get the same default value of id, and it has to be unique; "
-        + "give each a value of its own: say --set Reminder.id=EXPRESSION, such as uuid() for a "
-        + "UUID and CAST(uuid(), \"NSString\") for a text. [134111]"
+        + "give each a value of its own: use routing.settings = [\"Reminder.id=EXPRESSION\"], such as "
+        + "uuid() for a UUID and CAST(uuid(), \"NSString\") for a text. [134111]"
     )
     _ = try await migrate(given, ["Reminder.id=uuid()"])
   }
@@ -110,7 +110,7 @@ import Testing
       return
     }
     #expect(reasons.map(\.property) == ["id"])
-    #expect(reasons[0].sentence.contains("say --set Reminder.id=EXPRESSION"))
+    #expect(reasons[0].sentence.contains("use routing.settings = [\"Reminder.id=EXPRESSION\"]"))
     for engine in Self.engines {
       let output = try await migrate(
         given, ["Reminder.id=uppercase($source.title)"], engine: engine)

@@ -1,4 +1,5 @@
 import Foundation
+import Mapping
 import Pages
 public import SystemPackage
 
@@ -20,7 +21,9 @@ public struct CheckReportPage: Sendable {
   public init(_ path: FilePath, besides stores: [FilePath]) throws {
     guard MigrationReportFile.isPage(path) else {
       throw MigrationFailure(
-        .usage, "\(path) does not end in .html: name it so; --json prints the same for programs.")
+        .usage,
+        "\(path) does not end in .html: name it so; \(option: .json) prints the same for "
+          + "programs.")
     }
     file = try OutputFile(path, besides: stores, isEarlier: MigrationReportFile.isReport)
   }

@@ -122,7 +122,7 @@ public struct LoggedVersion: Hashable, Sendable {
     return [
       "The nearest is \(nearest.name), which has \(parts.joined(separator: ", "))."
         + " A released version was edited or deleted, as a rule: look through the history with "
-        + "`godwit versions check --since REVISION`."
+        + "\(command: .checkVersions)."
     ]
   }
 }

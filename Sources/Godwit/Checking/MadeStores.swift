@@ -142,8 +142,8 @@ extension StoreCheck {
     var own = migration
     own.store = place.appending(name)
     own.output = nil
-    own.workFolder = nil
-    own.discardsOld = false
+    own.resources.workFolder = nil
+    own.handover.discardsOld = false
     own.executesSmallOrders = true
     let files = try MigrationFailure.catching {
       _ = try Files.createDirectory(place)

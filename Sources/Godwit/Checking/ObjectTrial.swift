@@ -66,11 +66,12 @@ extension StoreMigration {
     trial.executesSmallOrders = true
     trial.isTrial = true
     trial.output = folder.path.appending("result.sqlite")
-    trial.workFolder = nil
-    trial.keepsRecord = false
-    trial.discardsOld = false
+    trial.resources.workFolder = nil
+    trial.handover.keepsRecord = false
+    trial.handover.discardsOld = false
     trial.restarts = false
-    (trial.pauseFile, trial.swapFile, trial.rate) = (nil, nil, 0)
+    (trial.pauseFile, trial.handover.swapFile) = (nil, nil)
+    trial.resources.bytesPerSecond = nil
     trial.lastRun = LastRun()
     return trial
   }
@@ -105,7 +106,7 @@ extension StoreMigration.Preparation {
     guard !untried.isEmpty else { return nil }
     let parts = untried.map { "\(CountText($0.objects, "object")) of \($0.entity)" }
     return "possible but for values that only the migration computes: \(ListText(parts)); "
-      + "`check --migrate` tries them."
+      + "\(command: .check) tries them."
   }
 
   fileprivate mutating func note(_ result: StoreMigration.Result) {

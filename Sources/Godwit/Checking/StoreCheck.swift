@@ -127,7 +127,7 @@ public struct StoreCheck: Sendable {
     let folder = try Self.folder()
     defer { withExtendedLifetime(folder) {} }
     var trial = migration.trial(in: folder)
-    trial.verification = .full
+    trial.checks.result = .full
     let result = try await trial.run(for: target) { progress($0.fraction) }
     finding.note(result)
     if comparesResults, result.losses.allSatisfy(\.isKnownToVerify) {

@@ -33,7 +33,7 @@ struct StrayVersion {
     }
     return
       "No version of \(bundle) is the store's, so Core Data would find no model for it; here its "
-      + "own copy stands in.\(likely ?? "") `godwit model export` writes the store's model as a "
+      + "own copy stands in.\(likely ?? "") \(command: .exportModel) writes the store's model as a "
       + "version to put back."
   }
 }

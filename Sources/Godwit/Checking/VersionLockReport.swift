@@ -1,3 +1,4 @@
+import Mapping
 import SystemCalls
 public import SystemPackage
 
@@ -110,7 +111,9 @@ extension VersionLock {
       let known = Set(now.names + (before?.names ?? []))
       if let unknown = accepted.first(where: { !known.contains($0) }) {
         throw MigrationFailure(
-          .usage, "--accept names \(unknown), which is no version: \(ListText(known.sorted())).")
+          .usage,
+          "\(option: .accept) names \(unknown), which is no version: "
+            + "\(ListText(known.sorted())).")
       }
       let problems = before?.problems(in: now) ?? []
       let isEdit: Set<Problem.Kind> = [.edited, .deleted]
@@ -122,7 +125,7 @@ extension VersionLock {
           .impossible,
           ["\(file) stays as it is, since \(model) is not as it was locked:"]
             + refused.map(\.sentence)
-            + ["A version that never reached a user is taken as it is with --accept."])
+            + ["A version that never reached a user is taken as it is with \(option: .accept)."])
       }
       try now.write(to: file)
       let new = before?.newNames(in: now) ?? []

@@ -9,7 +9,7 @@ extension MigrationFailure {
     let refused = Set(refusal.refused)
     let what =
       refusal.isForbidden
-      ? "would lose data, which --fail-on-loss forbids:"
+      ? "would lose data, which \(option: .failOnLoss) forbids:"
       : "would lose data, and nothing says that it may:"
     var sentences: [String] = []
     if refusal.directRefusals.isEmpty {
@@ -25,19 +25,23 @@ extension MigrationFailure {
     }
     if !refusal.mappings.isEmpty {
       sentences.append(
-        "The way goes by \(ListText(refusal.mappings)); --infer-only leaves mapping models out.")
+        "The way goes by \(ListText(refusal.mappings)); \(option: .inferOnly) leaves mapping "
+          + "models out.")
     }
     if refusal.versionsBetweenKeep {
-      sentences.append("The versions between keep it under other names: --progressive uses them.")
+      sentences.append(
+        "The versions between keep it under other names: \(option: .progressive) "
+          + "uses them.")
     }
     let names = Set(refusal.refused.map(\.name)).sorted()
-    let some = names.prefix(5).map { "--allow-loss \($0)" }.joined(separator: " ")
+    let some = names.prefix(5).map { "\(option: .allowLoss, $0)" }.joined(separator: " ")
     let isImplied = refusal.refused.allSatisfy { $0.cause.isByModel || $0.cause.isByChoice }
     let whole =
       refusal.isForbidden
       ? isImplied
-        ? "leave out --fail-on-loss" : "say --allow-loss, which counts before --fail-on-loss"
-      : "say --allow-loss"
+        ? "leave out \(option: .failOnLoss)"
+        : "use \(option: .allowLoss), which counts before \(option: .failOnLoss)"
+      : "use \(option: .allowLoss)"
     sentences.append(
       "To migrate all the same, \(whole), or name what may go: "
         + "\(some)\(names.count > 5 ? " …" : "").")
@@ -48,7 +52,8 @@ extension MigrationFailure {
   init(unknown names: [String], known: [String]) {
     self.init(
       .usage,
-      "--allow-loss names \(names.joined(separator: ", ")), which no version on the way has; "
+      "\(option: .allowLoss) names \(names.joined(separator: ", ")), which no version on the way "
+        + "has; "
         + "there \(known.count == 1 ? "is" : "are") \(ListText(known, most: 40)).")
   }
 
@@ -74,8 +79,8 @@ extension MigrationFailure {
       .impossible,
       [
         "\(store) has no entity in common with \(target.map(\.string).joined(separator: ", ")), "
-          + "which is the model of another app, it seems [\(code)]: name another model, or say "
-          + "--allow-loss to drop everything.",
+          + "which is the model of another app, it seems [\(code)]: name another model, or use "
+          + "\(option: .allowLoss) to drop everything.",
         "the store has:",
       ] + lines(hashes: hashes) + ["the model has:"] + lines(hashes: others), code: code)
   }
@@ -85,11 +90,13 @@ extension Loss {
   /// The loss, its cause and how it is allowed, as a sentence.
   var refusalSentence: String {
     if cause == .dangling {
-      return "\(sentence.dropLast()): say --on-dangling keep to carry them over, or nullify to "
+      return "\(sentence.dropLast()): use \(choice: .onDangling(.keep)) to carry them over, or "
+        + "\(value: StoreMigration.DanglingChoice.nullify) to "
         + "empty them."
     }
-    let other = cause == .conversion ? "--on-value convert or " : ""
-    return "\(sentence.dropLast()); to migrate all the same, say \(other)--allow-loss \(name)."
+    let other = cause == .conversion ? "\(choice: .onValue(.convert)) or " : ""
+    return "\(sentence.dropLast()); to migrate all the same, use "
+      + "\(other)\(option: .allowLoss, name)."
   }
 
   /// The loss and its cause, as a sentence.
@@ -178,7 +185,7 @@ extension Loss {
     case .allObjects: ", and with them all that the store holds"
     case .detour: ", which a version on the way lacks"
     case .downgrade: ", which the older version lacks"
-    case .lastCopy: ", of which --discard-old removes the last copy"
+    case .lastCopy: ", of which \(option: .discardOld) removes the last copy"
     default: ""
     }
   }

@@ -240,12 +240,12 @@ extension MigrationFailure {
     case .form:
       self.init(
         .usage,
-        "--set \(text) is not understood: write Entity.property=EXPRESSION, such as "
+        "\(option: .set) \(text) is not understood: write Entity.property=EXPRESSION, such as "
           + "'Item.id=uuid()'.")
     case .expression(let format):
       self.init(
         .usage,
-        "--set \(text): \(format.problem), at column \(format.column) of: \(format.text)")
+        "\(option: .set) \(text): \(format.problem), at column \(format.column) of: \(format.text)")
     }
   }
 
@@ -258,7 +258,8 @@ extension MigrationFailure {
     let others = known.isEmpty ? target.entities.map(\.name).sorted() : known
     self.init(
       .usage,
-      "--set names \(ListText(names)), and no version on the way has such an attribute; there are "
+      "\(option: .set) names \(ListText(names)), and no version on the way has such an attribute; "
+        + "there are "
         + "\(ListText(others, most: 40)).")
   }
 

@@ -31,14 +31,14 @@ extension MigrationFailure {
     case .versionNameUnknown(let name, let available):
       self.init(
         .usage,
-        "--order names \(name), and the versions that are known are "
+        "\(option: .order) names \(name), and the versions that are known are "
           + "\(ListText(available, most: 40)).")
     case .versionOrderUnknown(let versions):
       self.init(
         .usage,
         "neither the identifiers nor the names of the versions tell in which order they followed "
           + "each other (\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): name "
-          + "them in their order with --order.")
+          + "them in their order with \(option: .order).")
     case .noMappingFits(let folders, let unused):
       self.init(
         mapping: "no mapping model in \(ListText(folders)) fits any two versions that are known",
@@ -81,7 +81,7 @@ extension MigrationFailure {
     let start =
       refusals.contains(where: \.reason.isLiftedByMapping)
       ? [
-        "`godwit map --from OLD --to NEW --output FILE.json` writes a mapping model to start from."
+        "\(command: .draftMapping) writes a mapping model to start from."
       ]
       : []
     self.init(
@@ -101,7 +101,7 @@ extension MigrationFailure {
     self.init(
       mapping: "mapping models that may be meant for this migration cannot be read",
       sentences: files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
-        "Mend them, move them away, or use no mapping models at all with --infer-only."
+        "Mend them, move them away, or use no mapping models at all with \(option: .inferOnly)."
       ])
   }
 
@@ -112,7 +112,7 @@ extension MigrationFailure {
       mapping: "\(path) fits no step of this migration",
       sentences: [
         "It is for the migration\(versions.isEmpty ? " between other versions" : versions): "
-          + "leave it out, or name these versions with --to and --models."
+          + "leave it out, or name these versions with \(option: .target) and \(option: .models)."
       ])
   }
 
@@ -123,7 +123,8 @@ extension MigrationFailure {
     var sentences = ["\(store): no way leads from its version to the target's:"]
     for gap in gaps {
       sentences.append(
-        "\(VersionSpan(gap.source, gap.destination).words) there is no mapping model, and \(infers ? "none can be inferred" : "--no-infer forbids to infer one") "
+        "\(VersionSpan(gap.source, gap.destination).words) there is no mapping model, and "
+          + "\(infers ? "none can be inferred" : "\(option: .noInfer) forbids to infer one") "
           + "[\(CoreDataCode.migrationMissingMappingModel.rawValue)]\(infers ? ":" : ".")"
       )
       sentences += gap.refusals.map { "  \($0.sentence)" }
@@ -139,7 +140,7 @@ extension MigrationFailure {
 extension WorkFolderFault {
   /// The rest of a sentence that begins with the folder.
   var sentence: String {
-    let advice = "move it away, or name another folder to work in with --work"
+    let advice = "move it away, or name another folder to work in with \(option: .work)"
     return switch self {
     case .noFolder: "is no folder, and a work folder of that name is needed; \(advice)"
     case .link: "is a link, and a work folder of that name is needed; \(advice)"
@@ -204,11 +205,13 @@ extension UnsupportedFeature {
         + "and have it finish the migration (finishDeferredLightweightMigration)."
     case .historyOfOtherModel:
       "has persistent history, and carries another model than its version hashes say, so that what "
-        + "the changes name is uncertain: open it once with the app, or say --history drop."
+        + "the changes name is uncertain: open it once with the app, or use "
+        + "\(choice: .history(.drop))."
     case .cloudKitMirroring:
       "is mirrored with CloudKit, and no real store was available to prove what a migration has to "
         + "do with its tables; were its record metadata dropped, every object would be uploaded "
-        + "again as a duplicate: say --cloudkit carry to carry them over by what is documented "
+        + "again as a duplicate: use \(choice: .cloudKit(.carry)) to carry them over by what is "
+        + "documented "
         + "(docs/cloudkit.md), and keep the old store."
     }
   }
@@ -234,34 +237,36 @@ extension ExtraEntry {
   package var sentence: String { explanation.sentence(joinedBy: ":") }
 
   var explanation: Explanation {
-    switch kind {
+    let leaving = "use \(choice: .extraTables(.drop)) to leave it behind"
+    return switch kind {
     case .table:
       if let numberColumn {
         Explanation(
           "has the table \(name) with \(CountText(rows, "row")), which is none of the model's and "
             + "may hold entity numbers in \(numberColumn)",
-          advice: "say --extra-tables drop to leave it behind")
+          advice: leaving)
       } else {
         Explanation(
           "has the table \(name) with \(CountText(rows, "row")), which is none of the model's",
-          advice: "say --extra-tables keep to copy it as it is, or drop to leave it behind")
+          advice: "use \(choice: .extraTables(.keep)) to copy it "
+            + "as it is, or \(value: StoreMigration.ExtraTableChoice.drop) to leave it behind")
       }
     case .virtualTable:
       Explanation(
         "has the virtual table \(name), which cannot be carried over",
-        advice: "say --extra-tables drop to leave it behind")
+        advice: leaving)
     case .column:
       Explanation(
         "has the column \(name) with \(CountText(rows, "value")), which is none of the model's",
-        advice: "say --extra-tables drop to leave it behind")
+        advice: leaving)
     case .view:
       Explanation(
         "has the view \(name), which is none of the model's",
-        advice: "say --extra-tables drop to leave it behind")
+        advice: leaving)
     case .trigger:
       Explanation(
         "has the trigger \(name), of a kind that is not known",
-        advice: "say --extra-tables drop to leave it behind")
+        advice: leaving)
     }
   }
 }
@@ -270,13 +275,16 @@ extension Refusal {
   /// The place, the reason and what to do, and Core Data's code, as a sentence.
   package var sentence: String {
     if let loss = Loss(self) { return "\(loss.refusalSentence) [\(code.rawValue)]" }
-    let place = [entity, property].compactMap(\.self).joined(separator: ".")
-    let text: String =
-      if case .mirroring(let obstacle) = reason {
-        obstacle.sentence
-      } else {
-        explanation.sentence(joinedBy: ";")
+    var place = [entity, property].compactMap(\.self).joined(separator: ".")
+    let text: String
+    if case .mirroring(let obstacle) = reason {
+      if case .option = obstacle {
+        place = "\(choice: .cloudKit(.carry))"
       }
+      text = obstacle.sentence
+    } else {
+      text = explanation.sentence(joinedBy: ";")
+    }
     return "\(place): \(text) [\(code.rawValue)]"
   }
 
@@ -347,18 +355,24 @@ extension Refusal {
   private func textReading(_ source: String, _ destination: String) -> String {
     guard source == "String" else { return "" }
     let value = "$source.\(property ?? "ATTRIBUTE")"
+    let name = "\(entity).\(property ?? "")"
     return switch destination {
     case "Date":
-      "say --set '\(entity).\(property ?? "")=date(\(value), \"yyyy-MM-dd\")' with the format of the "
+      "\(option: .set, "\(name)=date(\(value), \"yyyy-MM-dd\")") with the format of the "
         + "texts, "
-    case "Binary": "say --set '\(entity).\(property ?? "")=data(\(value), \"base64\")', "
+    case "Binary": "\(option: .set, "\(name)=data(\(value), \"base64\")"), "
     default: ""
     }
   }
 
+  /// An expression that leaves values alone and gives others where there are none.
+  private static func keepingOthers(_ attribute: String, _ source: String) -> String {
+    "\(attribute)=TERNARY($source.\(source) == nil, EXPRESSION, $source.\(source))"
+  }
+
   /// The option that gives objects a value.
   private func setting(_ property: String?) -> String {
-    "say --set \(entity).\(property ?? "ATTRIBUTE")=EXPRESSION"
+    "use \(option: .set, "\(entity).\(property ?? "ATTRIBUTE")=EXPRESSION")"
   }
 
   private static func explanation(
@@ -369,7 +383,7 @@ extension Refusal {
     case .missing:
       Explanation(
         "\(values) whose external files are missing (\(some))",
-        advice: "put them back, or say --on-value null")
+        advice: "put them back, or use \(choice: .onValue(.null))")
     case .foreign:
       Explanation(
         "\(values) of whose external files each is a link or no regular file (\(some)), and nothing "
@@ -414,22 +428,26 @@ extension Refusal {
     case .noMissingReferences:
       Explanation(
         "mandatory, and \(some) would have no object there",
-        advice: "make it optional, fill it by a mapping model, or say --on-missing drop")
+        advice: "make it optional, fill it by a mapping model, or use \(choice: .onMissing(.drop))")
     case .valuesFit(_, let type):
       Explanation(
         "\(some) with values that do not fit \(type)",
-        advice: "choose a wider type, or say --on-value null")
+        advice: "choose a wider type, or use \(choice: .onValue(.null))")
     case .unique(let properties):
       Explanation(
         "\(some) break its uniqueness constraint (\(properties.joined(separator: ", ")))",
-        advice: "remove the duplicates first, or say --on-duplicate keep-first, keep-last or merge")
+        advice: "remove the duplicates first, or use "
+          + "\(choice: .onDuplicate(.keepFirst)), "
+          + "\(value: StoreMigration.DuplicateChoice.keepLast) "
+          + "or \(value: StoreMigration.DuplicateChoice.merge)")
     case .defaultsDiffer(let properties, let source?):
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")) in the "
           + "place of nil, and it has to be unique",
-        advice: "give each a value of its own and leave the others theirs: say --set \(entity)."
-          + "\(properties[0])='TERNARY($source.\(source) == nil, EXPRESSION, $source.\(source))', with "
-          + "uuid() for a UUID and CAST(uuid(), \"NSString\") for a text")
+        advice: "give each a value of its own and leave the others theirs: use "
+          + "\(option: .set, Self.keepingOthers("\(entity).\(properties[0])", source)), with "
+          + "uuid() "
+          + "for a UUID and CAST(uuid(), \"NSString\") for a text")
     case .defaultsDiffer(let properties, nil):
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
@@ -439,7 +457,8 @@ extension Refusal {
     case .singleObject:
       Explanation(
         "to-one now, and \(some) would keep one of several objects",
-        advice: "say --on-many first to keep the first one, or use a mapping model")
+        advice: "use \(choice: .onMany(.first)) to keep the first "
+          + "one, or use a mapping model")
     case .singleOwner:
       Explanation(
         "\(some) share an object, and each may have one owner now",

@@ -28,7 +28,7 @@ extension MirroringObstacle {
       "\(CountText(count, "value")) that lead\(count == 1 ? "s" : "") to record metadata of "
         + "entities that are gone, and nothing proves what should become of that: keep the entities."
     case .option(let option):
-      "\(option) takes away what CloudKit mirroring relies on: leave out one of the two."
+      "\(choice: option) takes away what CloudKit mirroring relies on: leave out one of the two."
     }
   }
 }

@@ -66,7 +66,7 @@ extension MigrationFailure {
       .impossible,
       [
         "\(store) was made with a model that is \(found): "
-          + "name the folder that holds it with --models."
+          + "name the folder that holds it with \(option: .models)."
       ] + unreadable.flatMap { MigrationFailure($0).sentences },
       code: CoreDataCode.migrationMissingSourceModel.rawValue)
   }
@@ -77,7 +77,7 @@ extension MigrationFailure {
     self.init(
       .usage,
       "\(text) is none of two to-many relationships that join an entity of the model with itself, so it "
-        + "names no table: write --join-table Entity.relationship.")
+        + "names no table: write \(option: .joinTable, "Entity.relationship").")
   }
 }
 
@@ -86,7 +86,8 @@ extension JoinContinuation.Choice {
   package var sentence: String {
     let why = reason == .kept ? "as in the source" : "as in most new stores"
     return "the table of \(entity).\(relationship) and \(entity).\(other) is named after "
-      + "\(relationship), \(why); if Core Data does not find it, use --join-table \(entity).\(other)."
+      + "\(relationship), \(why); if Core Data does not find it, use "
+      + "\(option: .joinTable, "\(entity).\(other)")."
   }
 }
 

@@ -1,4 +1,5 @@
 import Expressions
+import Mapping
 import ObjectMigration
 import ObjectModel
 
@@ -146,7 +147,7 @@ extension ObjectMigrationError {
     case .cancelled: "a policy cancelled the migration"
     case .invalid(let count):
       "\(CountText(count, "rule of the model is", "rules of the model are")) broken; "
-        + "look at them with --validation report"
+        + "look at them with \(choice: .validation(.report))"
     case .notUnique(let count):
       "\(CountText(count, "object")) would be equal in what a uniqueness constraint "
         + "tells apart"

@@ -12,12 +12,14 @@ extension HandoverNote {
       "\(path) could not be synchronized (\(cause)): everything is in its place, and a power cut may "
         + "bring the state before back."
     case .notRemoved:
-      "\(path) could not be removed (\(cause)): everything else is done; `godwit discard` tries again."
+      "\(path) could not be removed (\(cause)): everything else is done; \(command: .discard) "
+        + "tries again."
     case .foreign: "\(path) was left alone, since Godwit did not make it."
     case .otherNames:
       "\(path) has other names (hard links), which still lead to the store before the migration."
     case .notRecorded:
-      "\(path) could not be changed (\(cause)): everything else is done, and `godwit status` does not "
+      "\(path) could not be changed (\(cause)): everything else is done, and \(command: .status) "
+        + "does not "
         + "tell it."
     }
   }
@@ -83,7 +85,8 @@ extension MigrationReport {
     if let unchecked = uncheckedReferences {
       notes.append(
         "nobody looked over the references of \(CountText(unchecked.count, "column")) in tables that "
-          + "stayed as they are: --verify full counts those that lead to objects that are not there."
+          + "stayed as they are: \(choice: .verify(.full)) counts those that lead to objects that "
+          + "are not there."
       )
     }
     notes += missingFileNotes

@@ -1,3 +1,4 @@
+import Mapping
 import MigrationCoordinator
 import SystemCalls
 import SystemPackage
@@ -10,7 +11,7 @@ extension MigrationFailure {
       self.init(
         .inUse,
         "\(store) is being migrated by another godwit: wait for it, or watch it with "
-          + "`godwit status`.")
+          + "\(command: .status).")
     case .outputExists(let output):
       self.init(
         .cannotCreate, "\(output) exists already: name another file or remove it.")
@@ -23,7 +24,8 @@ extension MigrationFailure {
     case .folderNotWritable(let folder, _):
       self.init(
         .cannotCreate,
-        "\(folder) cannot be written: make it writable, or name another work folder with --work.")
+        "\(folder) cannot be written: make it writable, or name another work folder with "
+          + "\(option: .work).")
     case .workFolderForeign(let folder, let fault):
       self.init(
         .cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
@@ -38,11 +40,12 @@ extension MigrationFailure {
       self.init(
         .cannotCreate,
         "\(work) holds what an interrupted run has done, and \(differences.sentence): start the "
-          + "command as it was then to go on, or with --restart to begin anew.")
+          + "command as it was then to go on, or with \(option: .restart) to begin anew.")
     case .nothingKept(let store, let name?):
       self.init(
         .notFound,
-        "no old store of \(store) is kept as \(name): `godwit list \(store)` shows those that are.")
+        "no old store of \(store) is kept as \(name): \(command: .list("\(store)")) shows those "
+          + "that are.")
     case .nothingKept(let store, nil):
       self.init(.notFound, "no old store of \(store) is kept: there is nothing to go back to.")
     case .keptChanged(let kept):
@@ -71,7 +74,7 @@ extension MigrationFailure {
       self.init(
         .system,
         "no worker process can be started (\(cause)): free memory or end other processes, or take "
-          + "fewer --workers, and start the same command again.")
+          + "fewer \(option: .workers), and start the same command again.")
     case .workerForeign(let host, let version):
       self.init(
         .usage,
@@ -91,7 +94,7 @@ extension MigrationFailure {
       self.init(
         .notFound,
         "a worker has made \(path), and it is not there: the work folder has to be on a file system "
-          + "that all machines share (--work names another folder).")
+          + "that all machines share (\(option: .work) names another folder).")
     case .manifestForeign(let path):
       self.init(
         .bug, "\(path) belongs to another plan: remove the work folder and try again.")
@@ -124,9 +127,11 @@ extension [RunDifference] {
       case .targetModel: "it was to another model"
       case .route: "it went over other versions"
       case .mappings: "it used other mapping models"
-      case .option(let name, "yes"): "it was with \(name)"
+      case .option(let name, "yes"): "it was with \(Advice.words.option(named: name))"
       case .option(let name, let earlier):
-        earlier.isEmpty ? "it was without \(name)" : "it was with \(name) \(earlier)"
+        earlier.isEmpty
+          ? "it was without \(Advice.words.option(named: name))"
+          : "it was with \(Advice.words.option(named: name)) \(earlier)"
       case .version(let version): "it was Godwit \(version)"
       }
     }
@@ -140,7 +145,7 @@ extension MigrationFailure {
     .usage, kind: .workerForgotten,
     "this program never calls GodwitWorker.runIfRequested(), so that each of its workers would run "
       + "the program anew: make it the first call of main, or name another executable as "
-      + "workerExecutable.")
+      + "`resources.executable`.")
 
   /// The failure of a process that cannot find its arguments.
   static let argumentsUnknown = MigrationFailure(

@@ -1,3 +1,4 @@
+import Mapping
 import MigrationCoordinator
 import StoreFormat
 import Survey
@@ -42,7 +43,7 @@ extension MigrationFailure {
     case .modelCacheUnreadable:
       self.init(
         .damaged,
-        "\(file) carries a model that cannot be read: name its own model with --models.")
+        "\(file) carries a model that cannot be read: name its own model with \(option: .models).")
     case .companionName(let store):
       self.init(
         .cannotCreate, kind: .fileExists,
@@ -96,7 +97,7 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) has other entity numbers in Z_PRIMARYKEY than its model (\(ListText(places))): "
-          + "restore it from a backup, or trust the model with --check-source off.")
+          + "restore it from a backup, or trust the model with \(choice: .checkSource(.off)).")
     case .rowNumbersMissing(let tables):
       let names = tables.joined(separator: ", ")
       self.init(
@@ -163,14 +164,17 @@ extension MigrationFailure {
     case .outOfMemory:
       self.init(
         .system,
-        "\(file) needs more memory than there is: free memory, or take fewer --workers.")
+        "\(file) needs more memory than there is: free memory, or take fewer \(option: .workers).")
     case .rowTooLong(let row):
       let what =
         row.map {
           "\(file): row \($0.key) of table \($0.table) has \(ByteText($0.bytes)), and a process needs "
             + "\(ByteText($0.memoryNeeded)) of memory to copy it; each has \(ByteText($0.memory))"
         } ?? "\(file) has a row that does not fit in the memory of a process"
-      self.init(.system, "\(what): raise --memory, take fewer --workers, or --engine pages.")
+      self.init(
+        .system,
+        "\(what): raise \(option: .memory), take fewer \(option: .workers), or "
+          + "\(choice: .engine(.pages)).")
     case .changedDuringMigration:
       self.init(
         .inUse,
@@ -181,7 +185,7 @@ extension MigrationFailure {
   }
 
   /// What else can be done about damage, as the end of a sentence.
-  static let wayOut = "take what can be read with `migrate --salvage`."
+  static var wayOut: String { "take what can be read with \(command: .salvage)." }
 
   private static func cause(_ error: StoreError) -> String {
     error.cause.map { " (\($0))" } ?? ""
@@ -211,9 +215,9 @@ extension MigrationFailure {
     let damage = MigrationFailure(error.damage)
     let outlook =
       switch error.outlook {
-      case .takes(let found): "`--salvage` would take \(StoreMigration.Salvage(found))."
+      case .takes(let found): "`\(option: .salvage)` would take \(StoreMigration.Salvage(found))."
       case .lacks(let parts):
-        "`--salvage` would take nothing: \(parts.joined(separator: ", ")) cannot be read."
+        "`\(option: .salvage)` would take nothing: \(parts.joined(separator: ", ")) cannot be read."
       }
     self.init(
       damage.exitStatus, kind: damage.kind, damage.sentences + [outlook],

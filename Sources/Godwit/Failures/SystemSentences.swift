@@ -1,4 +1,5 @@
 import LMDB
+import Mapping
 import MigrationCoordinator
 import MigrationEngine
 import MigrationStatus
@@ -33,7 +34,7 @@ extension MigrationFailure {
       self.init(
         .system,
         "the system refuses memory, processes or open files (\(errno), at \(file)): free some, or "
-          + "take fewer --workers, and try again.")
+          + "take fewer \(option: .workers), and try again.")
     case .resourceBusy:
       self.init(
         .inUse, "\(file) is in use (\(errno)): close whatever has it and try again.")
@@ -76,7 +77,7 @@ extension MigrationFailure {
     self.init(
       .cannotWrite,
       "\(path) does not fit on its disk\(room): free space there, or name another place with "
-        + "--work or --output.")
+        + "\(option: .work) or \(option: .output).")
   }
 }
 
@@ -132,7 +133,8 @@ extension MigrationFailure {
     case .keyUnsupported, .unmovable:
       self.init(
         .bug,
-        "unexpected error, please report it, and try --engine sql: \(error.problem)\(table)")
+        "unexpected error, please report it, and try \(choice: .engine(.sql)): "
+          + "\(error.problem)\(table)")
     }
   }
 }
@@ -176,7 +178,7 @@ extension MigrationFailure {
       self.init(
         .system,
         "\(order): its worker was killed (signal 9), most likely for a lack of memory: free some, "
-          + "or take fewer --workers, and start the same command again.")
+          + "or take fewer \(option: .workers), and start the same command again.")
     case .killed(let signal):
       self.init(
         .bug, "\(order): its worker was ended by signal \(signal); please report it.")
@@ -226,9 +228,10 @@ extension DiskShortage {
   /// Where free space is missing and for what, as a sentence.
   package var sentence: String {
     "\(path) has \(ByteText(available)) free and \(ByteText(needed)) are needed (\(uses)): free space "
-      + "there, or name another place with --work or --output."
+      + "there, or name another place with \(option: .work) or \(option: .output)."
       + (neededByEdit.map {
-        " With --engine edit, which changes the store itself, \(ByteText($0)) are enough."
+        " With \(choice: .engine(.edit)), which changes the store itself, \(ByteText($0)) are "
+          + "enough."
       } ?? "")
   }
 }

@@ -35,7 +35,8 @@ extension StoreVerification.Report {
   /// What is unusual but not a difference.
   var remarks: [String] {
     let history =
-      "nothing is left of the persistent history of \(old): --history drop says that it was dropped"
+      "nothing is left of the persistent history of \(old): \(choice: .history(.drop)) says that "
+      + "it was dropped"
     return way.notes + core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self)
       + (core.lacksHistory ? [history] : [])
   }
@@ -60,7 +61,8 @@ extension StoreVerification.Report {
         + "(\(kinds.joined(separator: ", ")))"
       return leavesWayOpen
         ? "\(new) is not what \(old) becomes \(assumption): \(what). No record beside it says how "
-          + "it was made: \(WayAdvice(way.open).phrase); --infer-only has it judged by inference "
+          + "it was made: \(WayAdvice(way.open).phrase); \(option: .inferOnly) has it judged by "
+          + "inference "
           + "alone."
         : "\(new) is not what \(old) should have become: \(what)."
     }
@@ -116,7 +118,8 @@ extension VerificationReport.Removal {
     case .table: "table \(name) with \(CountText(count, "row")), which is none of the model's"
     case .rows: "\(CountText(count, "row")) of \(name)"
     case .history:
-      "\(CountText(count, "row")) of persistent history (\(name)), as `--history drop` does"
+      "\(CountText(count, "row")) of persistent history (\(name)), as "
+        + "`\(choice: .history(.drop))` does"
     }
   }
 }
@@ -130,7 +133,7 @@ struct VerifiedWay: Sendable {
   /// Whether a record or the caller says it.
   private(set) var isKnown = true
   /// The choices that may have been made, where it is not known.
-  private(set) var open: [String] = []
+  private(set) var open: [MigrationChoice] = []
   /// What is to be said of it.
   private(set) var notes: [String] = []
   /// The configuration of the new store; nil where it has all entities.
@@ -172,18 +175,24 @@ struct VerifiedWay: Sendable {
 
 /// What to name where nothing says how a store was made.
 struct WayAdvice {
-  private let choices: [String]
+  private let choices: [MigrationChoice]
 
   /// Takes the choices for which the old store gives occasion.
-  init(_ choices: [String] = []) { self.choices = choices }
+  init(_ choices: [MigrationChoice] = []) { self.choices = choices }
 
   /// The advice, as the last part of a sentence.
   var phrase: String {
     let ways = [
-      "--mapping and the mapping model",
-      "--models and the bundle whose versions it went over",
+      "\(option: .mapping) and the mapping model",
+      "\(option: .models) and the bundle whose versions it went over",
     ]
-    let chosen = choices.isEmpty ? [] : ["the choice (\(choices.joined(separator: ", ")))"]
+    let chosen =
+      choices.isEmpty
+      ? []
+      : [
+        "the choice "
+          + "(\(choices.map { "\(choice: $0)" }.joined(separator: ", ")))"
+      ]
     let all = ways + chosen
     return "name \(all.dropLast().joined(separator: ", ")) or \(all[all.count - 1])"
   }
@@ -204,7 +213,8 @@ extension MigrationFailure {
     } else if request?.namesWay == true {
       self.init(
         .impossible,
-        "\(start): name the mapping model with --mapping, or with --models the bundle whose "
+        "\(start): name the mapping model with \(option: .mapping), or with \(option: .models) "
+          + "the bundle whose "
           + "versions it went over.")
     } else {
       self.init(
@@ -236,13 +246,13 @@ extension MigrationFailure {
       switch error {
       case .versionMissing(let names):
         "\(stores.new) went over \(names.first ?? "a version without a name"), as \(file) says, "
-          + "and no model of it is at hand: name its bundle with --models."
+          + "and no model of it is at hand: name its bundle with \(option: .models)."
       case .mappingMissing(let path):
         "\(stores.new) was made by \(path), as \(file) says, and it is not there or cannot be read: "
-          + "name the mapping model with --mapping."
+          + "name the mapping model with \(option: .mapping)."
       case .mappingChanged(let path):
         "\(stores.new) was made by \(path), as \(file) says, and it says something else since then: "
-          + "name the mapping model as it was with --mapping."
+          + "name the mapping model as it was with \(option: .mapping)."
       }
     self.init(.usage, sentence)
   }

@@ -19,27 +19,37 @@ extension StoreMigration {
     routing.infers = !(settings.noInfer ?? false)
     routing.versionOrder = settings.order ?? []
     routing.joinTables = settings.joinTable ?? []
-    if let mode = settings.journalMode { journalMode = try Self.choice(mode, of: "journalMode") }
-    if let word = settings.verify { verification = try Self.choice(word, of: "verify") }
-    if let word = settings.checkSource { sourceCheck = try Self.choice(word, of: "checkSource") }
-    salvagesDamaged = settings.salvage ?? false
-    failsOnLoss = settings.failOnLoss ?? false
-    allowedLoss = AllowedLoss(names: settings.allowLoss ?? [])
-    if let word = settings.onDuplicate { duplicates = try Self.choice(word, of: "onDuplicate") }
-    if let word = settings.onDangling {
-      danglingReferences = try Self.choice(word, of: "onDangling")
+    if let mode = settings.journalMode {
+      handover.journalMode = try Self.choice(mode, of: "journalMode")
     }
-    if let word = settings.onValue { unfitValues = try Self.choice(word, of: "onValue") }
-    if let word = settings.onMissing { missingReferences = try Self.choice(word, of: "onMissing") }
-    if let word = settings.onMany { severalObjects = try Self.choice(word, of: "onMany") }
-    if let word = settings.extraTables { extraTables = try Self.choice(word, of: "extraTables") }
-    if let word = settings.history { history = try Self.choice(word, of: "history") }
-    if let word = settings.cloudkit { cloudKit = try Self.choice(word, of: "cloudkit") }
-    if let word = settings.validation { validation = try Self.choice(word, of: "validation") }
+    if let word = settings.verify { checks.result = try Self.choice(word, of: "verify") }
+    if let word = settings.checkSource { checks.source = try Self.choice(word, of: "checkSource") }
+    choices.salvagesDamaged = settings.salvage ?? false
+    choices.failsOnLoss = settings.failOnLoss ?? false
+    choices.allowedLoss = AllowedLoss(words: settings.allowLoss ?? [])
+    if let word = settings.onDuplicate {
+      choices.duplicates = try Self.choice(word, of: "onDuplicate")
+    }
+    if let word = settings.onDangling {
+      choices.danglingReferences = try Self.choice(word, of: "onDangling")
+    }
+    if let word = settings.onValue { choices.unfitValues = try Self.choice(word, of: "onValue") }
+    if let word = settings.onMissing {
+      choices.missingReferences = try Self.choice(word, of: "onMissing")
+    }
+    if let word = settings.onMany { choices.severalObjects = try Self.choice(word, of: "onMany") }
+    if let word = settings.extraTables {
+      choices.extraTables = try Self.choice(word, of: "extraTables")
+    }
+    if let word = settings.history { choices.history = try Self.choice(word, of: "history") }
+    if let word = settings.cloudkit { choices.cloudKit = try Self.choice(word, of: "cloudkit") }
+    if let word = settings.validation {
+      checks.validation = try Self.choice(word, of: "validation")
+    }
     if let word = settings.engine { engine = try Self.choice(word, of: "engine") }
-    discardsOld = settings.discardOld ?? false
-    copiesIfCurrent = settings.copyIfCurrent ?? false
-    keepsRecord = !(settings.noRecord ?? false)
+    handover.discardsOld = settings.discardOld ?? false
+    handover.copiesIfCurrent = settings.copyIfCurrent ?? false
+    handover.keepsRecord = !(settings.noRecord ?? false)
   }
 
   private static func choice<Choice: RawRepresentable>(
@@ -66,29 +76,29 @@ extension StoreMigration {
     settings.noInfer = routing.infers ? nil : true
     settings.order = routing.versionOrder.isEmpty ? nil : routing.versionOrder
     settings.joinTable = routing.joinTables.isEmpty ? nil : routing.joinTables
-    settings.journalMode = journalMode?.rawValue
-    settings.salvage = salvagesDamaged ? true : nil
-    settings.failOnLoss = failsOnLoss ? true : nil
-    settings.allowLoss = allowedLoss.names
-    settings.discardOld = discardsOld ? true : nil
-    settings.copyIfCurrent = copiesIfCurrent ? true : nil
-    settings.noRecord = keepsRecord ? nil : true
+    settings.journalMode = handover.journalMode?.rawValue
+    settings.salvage = choices.salvagesDamaged ? true : nil
+    settings.failOnLoss = choices.failsOnLoss ? true : nil
+    settings.allowLoss = choices.allowedLoss.words
+    settings.discardOld = handover.discardsOld ? true : nil
+    settings.copyIfCurrent = handover.copiesIfCurrent ? true : nil
+    settings.noRecord = handover.keepsRecord ? nil : true
     func word<Choice: RawRepresentable & Equatable>(
       _ choice: KeyPath<StoreMigration, Choice>
     ) -> String? where Choice.RawValue == String {
       self[keyPath: choice] == usual[keyPath: choice] ? nil : self[keyPath: choice].rawValue
     }
-    settings.verify = word(\.verification)
-    settings.checkSource = word(\.sourceCheck)
-    settings.onDuplicate = word(\.duplicates)
-    settings.onDangling = word(\.danglingReferences)
-    settings.onValue = word(\.unfitValues)
-    settings.onMissing = word(\.missingReferences)
-    settings.onMany = word(\.severalObjects)
-    settings.extraTables = word(\.extraTables)
-    settings.history = word(\.history)
-    settings.cloudkit = word(\.cloudKit)
-    settings.validation = word(\.validation)
+    settings.verify = word(\.checks.result)
+    settings.checkSource = word(\.checks.source)
+    settings.onDuplicate = word(\.choices.duplicates)
+    settings.onDangling = word(\.choices.danglingReferences)
+    settings.onValue = word(\.choices.unfitValues)
+    settings.onMissing = word(\.choices.missingReferences)
+    settings.onMany = word(\.choices.severalObjects)
+    settings.extraTables = word(\.choices.extraTables)
+    settings.history = word(\.choices.history)
+    settings.cloudkit = word(\.choices.cloudKit)
+    settings.validation = word(\.checks.validation)
     settings.engine = word(\.engine)
     return settings
   }
@@ -96,18 +106,14 @@ extension StoreMigration {
 
 extension StoreMigration.AllowedLoss {
   /// The name that stands for any loss.
-  private static let anything = "*"
+  private static let anyName = "*"
 
-  fileprivate init(names: [String]) {
-    self = names.isEmpty ? .none : names.contains(Self.anything) ? .all : .some(Set(names))
+  fileprivate init(words: [String]) {
+    self = words.contains(Self.anyName) ? .anything : Self(of: words)
   }
 
-  fileprivate var names: [String]? {
-    switch self {
-    case .none: nil
-    case .all: [Self.anything]
-    case .some(let names): names.sorted()
-    }
+  fileprivate var words: [String]? {
+    isAnything ? [Self.anyName] : names.isEmpty ? nil : names.sorted()
   }
 }
 

@@ -117,7 +117,7 @@ extension StoreFleet {
       store: "", by: manifest.settings.overridden(by: options))
     migration.policies = policies
     migration.namesVersions = true
-    migration.workerExecutable = workerExecutable
+    migration.resources.executable = workerExecutable
     return try StoreCheck(of: migration)
   }
 

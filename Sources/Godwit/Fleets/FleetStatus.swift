@@ -1,5 +1,6 @@
 import Fleets
 import Foundation
+import Mapping
 import SystemCalls
 public import SystemPackage
 
@@ -182,7 +183,9 @@ extension StoreFleet {
       let ledger = try FleetLedger(folder, of: manifest)
       guard let count = count ?? ledger.elementCount else {
         throw MigrationFailure(
-          .usage, "\(path): no element has run yet: say how many there are with --elements.")
+          .usage,
+          "\(path): no element has run yet: say how many there are with "
+            + "\(option: .elements).")
       }
       var failed: Set<Int> = []
       try ledger.read { if !$0.outcome.isDone { failed.insert($0.number) } }

@@ -1,5 +1,6 @@
 import Fleets
 import Foundation
+import Mapping
 import Subprocess
 import SystemCalls
 public import SystemPackage
@@ -54,7 +55,9 @@ extension StoreFleet {
           error: .string(limit: 1 << 16))
       } catch {
         throw MigrationFailure(
-          .notFound, "sbatch cannot be started: install Slurm, or print the commands with --print.")
+          .notFound,
+          "sbatch cannot be started: install Slurm, or print the commands with "
+            + "\(option: .print).")
       }
       guard case .exited(0) = ended.terminationStatus else {
         let said = ended.standardError.split(separator: "\n").joined(separator: " ")

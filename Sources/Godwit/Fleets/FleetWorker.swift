@@ -153,9 +153,9 @@ final class FleetWorker: Sendable {
     var migration = base.migration
     migration.store = FilePath(order.store.store)
     migration.output = order.store.output.map { FilePath($0) }
-    migration.workers = max(1, order.workers)
-    migration.memory = order.memory
-    if order.verifiesFully { migration.verification = .full }
+    migration.resources.workers = max(1, order.workers)
+    migration.resources.memory = order.memory
+    if order.verifiesFully { migration.checks.result = .full }
     migration.lastRun = LastRun()
     migration.shared = base.shared
     return migration

@@ -162,7 +162,7 @@ extension MigrationFailure {
     switch error.problem {
     case .noFleet:
       self.init(
-        .notFound, "\(error.path) is no fleet: `godwit fleet create` makes one.")
+        .notFound, "\(error.path) is no fleet: \(command: .createFleet) makes one.")
     case .exists:
       self.init(
         .cannotCreate, kind: .fileExists,
@@ -180,7 +180,8 @@ extension MigrationFailure {
     case .stateDamaged:
       self.init(
         .damaged,
-        "\(error.path) is damaged: `godwit fleet run` removes it and finds out from the stores what "
+        "\(error.path) is damaged: \(command: .runFleet(nil)) removes it and finds out from the "
+          + "stores what "
           + "is done.")
     case .damagedLine(let line):
       self.init(

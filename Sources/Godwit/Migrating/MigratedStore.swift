@@ -16,7 +16,7 @@ public struct MigratedStore: Sendable {
 
   /// Names a store, or an output that was never finished.
   ///
-  /// - Parameter workFolder: what the migration was given as ``StoreMigration/workFolder``.
+  /// - Parameter workFolder: what the migration had as ``StoreMigration/Resources/workFolder``.
   public init(_ path: FilePath, workFolder: FilePath? = nil) throws {
     core = try MigrationFailure.catching { try StoreUpkeep(of: path, work: workFolder) }
   }

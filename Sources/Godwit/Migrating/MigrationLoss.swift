@@ -87,7 +87,7 @@ extension StoreMigration {
     /// Why an index cannot be made, nil for any other loss.
     public var reason: String?
 
-    /// The name in `AllowedLoss.some`: `Entity` or `Entity.property`.
+    /// The name in ``StoreMigration/AllowedLoss``: `Entity` or `Entity.property`.
     public var name: String { property.map { "\(entity).\($0)" } ?? entity }
 
     /// The loss and its cause, as a sentence.
@@ -96,7 +96,8 @@ extension StoreMigration {
     /// What to say where it may go, or what else to choose.
     var advice: String {
       cause == .dangling
-        ? "say --on-dangling keep or nullify" : "say --allow-loss \(name) if it may go"
+        ? "use \(choice: .onDangling(.keep)) or \(value: StoreMigration.DanglingChoice.nullify)"
+        : "use \(option: .allowLoss, name) if it may go"
     }
 
     init(_ core: MigrationCoordinator.Loss) {
@@ -160,16 +161,6 @@ extension StoreMigration.Loss.Cause {
       case .downgrade: .downgrade
       case .lastCopy: .lastCopy
       }
-  }
-}
-
-extension StoreMigration.AllowedLoss {
-  var consent: LossConsent {
-    switch self {
-    case .none: .none
-    case .all: .all
-    case .some(let names): .some(names)
-    }
   }
 }
 

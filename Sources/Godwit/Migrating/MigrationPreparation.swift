@@ -19,6 +19,7 @@ extension StoreMigration {
   ///   ``Preparation/refusal``.
   public func prepare(for target: MigrationTarget? = nil) async throws -> Preparation {
     try WorkerDispatch.requireNoWorker()
+    try requirePossibleResources()
     return try MigrationFailure.catching {
       let request = request(for: target)
       let model =

@@ -9,38 +9,39 @@ extension StoreMigration {
   /// The request for the coordinator.
   var request: MigrationRequest {
     var request = MigrationRequest(
-      store: store, target: target, workers: max(1, workers), memory: max(64 << 20, memory))
+      store: store, target: target, workers: resources.workers,
+      memory: resources.memory)
     request.configuration = configuration
     request.output = output
     request.models = models
     request.policies = policies.factories
-    request.validation = ValidationMode(mirroring: validation)
-    request.rangeRows = rowsPerRange
-    request.work = workFolder
-    request.journalMode = journalMode?.core
-    request.verifiesFully = verification == .full
-    request.sourceCheck = Survey.SourceCheck(mirroring: sourceCheck)
-    request.salvages = salvagesDamaged
-    request.extraTables = .init(mirroring: extraTables)
-    request.cloudKit = .init(mirroring: cloudKit)
-    request.history = .init(mirroring: history)
-    request.failsOnLoss = failsOnLoss
-    request.lossConsent = allowedLoss.consent
-    request.defectChoices = choices
-    request.discardsOld = discardsOld && !salvagesDamaged
+    request.validation = ValidationMode(mirroring: checks.validation)
+    request.rangeRows = resources.rowsPerRange
+    request.work = resources.workFolder
+    request.journalMode = handover.journalMode?.core
+    request.verifiesFully = checks.result == .full
+    request.sourceCheck = Survey.SourceCheck(mirroring: checks.source)
+    request.salvages = choices.salvagesDamaged
+    request.extraTables = .init(mirroring: choices.extraTables)
+    request.cloudKit = .init(mirroring: choices.cloudKit)
+    request.history = .init(mirroring: choices.history)
+    request.failsOnLoss = choices.failsOnLoss
+    request.lossConsent = choices.allowedLoss.consent
+    request.defectChoices = choices.ofDefects
+    request.discardsOld = handover.discardsOld && !choices.salvagesDamaged
     request.restarts = restarts
-    request.controls.rate = rate
+    request.controls.rate = UInt64(clamping: resources.bytesPerSecond ?? 0)
     request.controls.pauseFile = pauseFile
-    request.controls.swapFile = swapFile
-    request.keepsRecord = keepsRecord
-    request.copiesIfCurrent = copiesIfCurrent
-    request.givesNewUUID = givesNewUUID
+    request.controls.swapFile = handover.swapFile
+    request.keepsRecord = handover.keepsRecord
+    request.copiesIfCurrent = handover.copiesIfCurrent
+    request.givesNewUUID = handover.givesNewUUID
     request.namesVersions = namesVersions
     request.engine = engine.name
     request.isTrial = isTrial
-    request.division.usesLauncher = !workerLauncher.isEmpty
+    request.division.usesLauncher = !resources.launcher.isEmpty
     // Workers on other machines need a folder.
-    request.leavesInstantsUntold = (leavesInstantsUntold || isTrial) && workerLauncher.isEmpty
+    request.leavesInstantsUntold = (leavesInstantsUntold || isTrial) && resources.launcher.isEmpty
     request.logsSQL = logsSQL
     request.take(routing)
     return request

@@ -1,7 +1,10 @@
+public import Foundation
+import Mapping
 import MigrationCoordinator
 import StoreFormat
 import Synchronization
 import SystemCalls
+public import SystemPackage
 
 extension StoreMigration {
   /// Migrates the store, and resumes an interrupted run of the same migration.
@@ -20,7 +23,8 @@ extension StoreMigration {
     for target: MigrationTarget? = nil,
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws -> Result {
-    try WorkerDispatch.requireCoordinator(workers: workerExecutable)
+    try WorkerDispatch.requireCoordinator(workers: resources.executable)
+    try requirePossibleResources()
     try requireHoldsOfTheirOwn()
     try requireOutputOfItsOwn()
     return try await run(for: target, telemetry: RunTelemetry(of: "\(store)"), progress: progress)
@@ -61,18 +65,43 @@ extension StoreMigration {
   }
 
   private var launcher: any WorkerLauncher {
-    let processes = ProcessLauncher(executable: workerExecutable, command: workerLauncher)
+    let processes = ProcessLauncher(executable: resources.executable, command: resources.launcher)
     // Whoever names an executable wants workers of it, and a rate is kept by workers.
     let isInside =
-      rate == 0 && workerLauncher.isEmpty && (workerExecutable == nil || executesSmallOrders)
+      resources.bytesPerSecond == nil && resources.launcher.isEmpty
+      && (resources.executable == nil || executesSmallOrders)
     return isInside ? InsideLauncher(processes: processes) : processes
+  }
+
+  /// Checks that the resources are within their ranges.
+  ///
+  /// - Throws: `MigrationFailure`.
+  func requirePossibleResources() throws {
+    let (range, least) = (Resources.workerRange, Resources.leastMemory)
+    var problems: [String] = []
+    if !range.contains(resources.workers) {
+      problems.append(
+        "\(option: .workers) is \(resources.workers): take \(range.lowerBound) to "
+          + "\(range.upperBound).")
+    }
+    if resources.memory < least {
+      problems.append(
+        "\(option: .memory) is \(ByteText(resources.memory)): take at least \(ByteText(least)).")
+    }
+    if let rate = resources.bytesPerSecond, rate < 1 {
+      problems.append("\(option: .rate) is \(rate): take at least 1, or leave it out.")
+    }
+    if let rows = resources.rowsPerRange, rows < 1 {
+      problems.append("\(option: .rangeRows) is \(rows): take at least 1, or leave it out.")
+    }
+    guard problems.isEmpty else { throw MigrationFailure(.usage, problems) }
   }
 
   /// Checks that nobody is told to remove a store so that the migration goes on.
   ///
   /// - Throws: `MigrationFailure`.
   private func requireHoldsOfTheirOwn() throws {
-    for hold in [pauseFile, swapFile].compactMap(\.self) {
+    for hold in [pauseFile, handover.swapFile].compactMap(\.self) {
       for path in [store, output].compactMap(\.self) {
         let (one, other) = try MigrationFailure.catching {
           (try Files.fileStatusIfPresent(hold), try Files.fileStatusIfPresent(path))
@@ -99,7 +128,8 @@ extension StoreMigration {
     guard let one, let other, one.isSameFile(as: other) else { return }
     throw MigrationFailure(
       .usage,
-      "\(output) is the store itself: leave --output out, and the new store takes its place.")
+      "\(output) is the store itself: leave \(option: .output) out, and the new store takes its "
+        + "place.")
   }
 
   /// Starts to migrate the store, and returns the progress as a sequence.
@@ -110,6 +140,59 @@ extension StoreMigration {
   /// let result = try await running.result
   /// ```
   public func start() -> RunningMigration { RunningMigration(self) }
+
+  /// Migrates the store while a closure watches it, and waits for both.
+  ///
+  /// ```swift
+  /// let result = try await migration.withRunning { running in
+  ///   for await progress in running.progress { bar.value = progress.fraction }
+  ///   return try await running.result
+  /// }
+  /// ```
+  ///
+  /// An error that the closure throws interrupts the migration, as does cancelling the task.
+  ///
+  /// - Throws: what the closure throws; as ``run(for:progress:)`` where the migration fails.
+  /// - Returns: What the closure returns.
+  public func withRunning<Value: Sendable>(
+    _ body: (RunningMigration) async throws -> Value
+  ) async throws -> Value {
+    let running = start()
+    return try await withTaskCancellationHandler {
+      do {
+        let value = try await body(running)
+        _ = try await running.result
+        return value
+      } catch {
+        running.cancel()
+        _ = try? await running.result
+        throw error
+      }
+    } onCancel: {
+      running.cancel()
+    }
+  }
+
+  /// Migrates a store to the current version of a model: two workers, nothing that would be lost
+  /// without consent, and the old store stays.
+  ///
+  /// - Parameter output: where the new store is written, nil to replace the old one.
+  /// - Throws: as ``run(for:progress:)``.
+  @discardableResult
+  public static func migrate(
+    _ store: FilePath, to model: FilePath, output: FilePath? = nil
+  ) async throws -> Result {
+    var migration = StoreMigration(store: store, to: model)
+    migration.output = output
+    return try await migration.run()
+  }
+
+  /// Migrates a store to the current version of a model, as ``migrate(_:to:output:)`` does.
+  @discardableResult
+  public static func migrate(_ store: URL, to model: URL, output: URL? = nil) async throws -> Result
+  {
+    try await migrate(FilePath(store), to: FilePath(model), output: output.map { FilePath($0) })
+  }
 
   /// Whether an interrupted run of this migration left a work folder that the next one takes over;
   /// also true while one runs.

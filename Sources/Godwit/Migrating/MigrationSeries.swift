@@ -31,9 +31,6 @@ public struct MigrationSeries: Sendable {
   public var outputFolder: FilePath?
   private let target: MigrationTarget
 
-  /// The least memory of a migration.
-  private static let leastMemory: Int64 = 64 << 20
-
   /// Reads the model to migrate to, once for all stores.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be read.
@@ -61,7 +58,9 @@ public struct MigrationSeries: Sendable {
     ended: @escaping @Sendable (End) -> Void = { _ in }
   ) async throws -> [End] {
     try requireApart(stores)
-    let queue = StoreQueue(stores, atMost: Int(clamping: migration.memory / Self.leastMemory))
+    let queue = StoreQueue(
+      stores,
+      atMost: Int(clamping: migration.resources.memory / StoreMigration.Resources.leastMemory))
     let shares = StoreShares(stores, progress: progress)
     let shared = SharedWork(target: target.core)
     let waiting = Mutex<(ends: [Int: End], next: Int)>(([:], 0))
@@ -92,8 +91,9 @@ public struct MigrationSeries: Sendable {
     own.shared = shared
     if isSmall {
       own.executesSmallOrders = true
-      own.workers = 1
-      own.memory = max(Self.leastMemory, own.memory / Int64(queue.atOnce))
+      own.resources.workers = 1
+      own.resources.memory = max(
+        StoreMigration.Resources.leastMemory, own.resources.memory / Int64(queue.atOnce))
     }
     do {
       try Task.checkCancellation()

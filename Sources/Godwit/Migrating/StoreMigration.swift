@@ -10,14 +10,14 @@ public import SystemPackage
 /// ```swift
 /// GodwitWorker.runIfRequested()  // the first call of `main`
 /// var migration = StoreMigration(store: "Shop.sqlite", to: "Shop.momd")
-/// migration.allowedLoss = .some(["Book.isbn"])
+/// migration.choices.allowedLoss = ["Book.isbn"]
 /// let preparation = try await migration.prepare()  // writes nothing
 /// guard preparation.isPossible else { return }
 /// let result = try await migration.run()
 /// ```
 ///
 /// It runs in worker processes of the calling executable, so `GodwitWorker.runIfRequested()` has to
-/// be the first call of its `main`, unless `workerExecutable` names another one.
+/// be XX
 public struct StoreMigration: Sendable {
   /// The SQLite store to migrate, which is not changed before the migration is complete.
   public var store: FilePath
@@ -36,92 +36,28 @@ public struct StoreMigration: Sendable {
   /// Workers create theirs from `GodwitWorker.runIfRequested(policies:)`, which has to register the
   /// same.
   public var policies = MigrationPolicies()
-  /// How a migration by mapping models treats objects that violate validation rules.
-  public var validation = Validation.strict
-  /// How many workers may run at once: 1 to 256.
-  public static let workerRange = MigrationRequest.workerRange
-  /// How many workers run at once, at least 1.
-  public var workers = 2
-  /// The memory for all processes together in bytes, at least 64 MiB.
-  public var memory: Int64 = 256 << 20
-  /// Cuts every table into ranges of this many rows, nil for a suitable number.
-  public var rowsPerRange: Int64?
-  /// The folder in which the work folder is created, nil for that of the result.
-  public var workFolder: FilePath?
-  /// The journal mode of the new store, nil for that of the old one.
-  public var journalMode: JournalMode?
-  /// How the result is verified before it replaces the store.
-  public var verification = Verification.quick
-  /// How far the store is checked before anything is made of it.
-  public var sourceCheck = SourceCheck.quick
-  /// Whether what can be read of a damaged store is taken, and what is lost is listed; otherwise a
-  /// damaged store is refused.
-  ///
-  /// The old store is kept then, whatever ``discardsOld`` says.
-  public var salvagesDamaged = false
-  /// Whether every loss needs consent in `allowedLoss`, even those that the model implies.
-  public var failsOnLoss = false
-  /// The losses to accept beyond those that the model implies.
-  public var allowedLoss = AllowedLoss.none
-  /// What is done about objects that a uniqueness constraint forbids.
-  public var duplicates = DuplicateChoice.fail
-  /// What is done about references to objects that are not there.
-  public var danglingReferences = DanglingChoice.keep
-  /// What is done about values that the new type has no equal for.
-  public var unfitValues = ValueChoice.fail
-  /// What is done about objects that would lack a mandatory to-one relationship.
-  public var missingReferences = MissingChoice.fail
-  /// What is done about objects that have several objects in a relationship that is to-one now.
-  public var severalObjects = ManyChoice.fail
-  /// What becomes of tables with rows that the model knows nothing of.
-  public var extraTables = ExtraTableChoice.refuse
-  /// What becomes of persistent history.
-  public var history = HistoryChoice.keep
-  /// What becomes of CloudKit mirroring.
-  public var cloudKit = CloudKitChoice.refuse
-  /// Whether the old store is removed once the new one has replaced it.
-  public var discardsOld = false
-  /// Whether what an interrupted run has done is removed instead of taken up.
-  public var restarts = false
-  /// Source bytes per second that all workers together may read, 0 for no limit.
-  public var rate: UInt64 = 0
-  /// While there is a file of this name, the migration is paused.
-  public var pauseFile: FilePath?
-  /// While there is a file of this name, the finished result waits for its swap; it is created
-  /// empty at the start if it is not there.
-  public var swapFile: FilePath?
-  /// Whether a record of the outcome stays next to the store that is made, where
-  /// ``MigrationMonitor`` finds it; a migration that is refused leaves none.
-  public var keepsRecord = false
-  /// Whether a store that has the target's model is copied to the output; otherwise there is no
-  /// output.
-  public var copiesIfCurrent = false
-  /// Whether the new store gets an identifier of its own (`NSStoreUUIDKey`), as one of several
-  /// stores that are made of one needs.
-  ///
-  /// Nothing that Core Data wrote about the old store is about it then, such as tokens of history.
-  public var givesNewUUID = false
-  /// Whether the result names the versions on the way, which takes reading all of them.
-  public var namesVersions = false
+  /// What may be lost, and what is done about objects, values and tables that do not fit.
+  public var choices = Choices()
+  /// What is checked before and after.
+  public var checks = Checks()
+  /// The processes, the memory, the pace and the places of the work.
+  public var resources = Resources()
+  /// What becomes of the new store, and of the old one once the new one has replaced it.
+  public var handover = Handover()
   /// The engine that makes the rows of the new store.
   public var engine = Engine.automatic
+  /// While there is a file of this name, the migration is paused.
+  public var pauseFile: FilePath?
+  /// Whether what an interrupted run has done is removed instead of taken up.
+  public var restarts = false
+  /// Whether the result names the versions on the way, which takes reading all of them.
+  public var namesVersions = false
   /// Whether SQL statements are printed to standard error, with their plans and times.
   public var logsSQL = false
   /// Receives warnings, for example about a work order that starts again.
   public var logger = Logger(label: "godwit")
-  /// The executable of the workers, nil for the running one.
-  ///
-  /// It has to call `GodwitWorker.runIfRequested(policies:)` first, as `godwit` itself does.
-  public var workerExecutable: FilePath?
-  /// The words of a command that starts workers, such as `["srun", "-N1", "-n1"]`; empty to start
-  /// them as child processes.
-  ///
-  /// It is followed by the executable and its arguments, and has to pass standard input and
-  /// standard output through. Store, work folder and executable have to be at the same paths
-  /// wherever it starts workers (docs/nodes.md).
-  public var workerLauncher: [String] = []
-  /// Whether small plans are executed in this process even where `workerExecutable` is named: where
-  /// the result is thrown away, or where many stores are migrated.
+  /// Whether small plans are executed in this process even where an executable of workers is named:
+  /// where the result is thrown away, or where many stores are migrated.
   var executesSmallOrders = false
   /// Whether the result is thrown away.
   var isTrial = false
@@ -153,34 +89,6 @@ public struct StoreMigration: Sendable {
   /// Creates a migration of a store to several models, which are merged.
   public init(store: URL, toMerged targets: [URL]) {
     self.init(store: FilePath(store), toMerged: targets.map { FilePath($0) })
-  }
-
-  /// How objects that violate validation rules of the model are treated.
-  public enum Validation: String, Hashable, Sendable, CaseIterable {
-    /// They end the migration.
-    case strict
-    /// They are reported, and the migration succeeds.
-    case report
-    /// They are not looked for.
-    case off
-  }
-
-  /// How far a store is checked beforehand.
-  public enum SourceCheck: String, Hashable, Sendable, CaseIterable {
-    /// Small stores as a whole, others while their rows are read.
-    case quick
-    /// Every page of every store, by SQLite's `integrity_check`.
-    case full
-    /// Takes what SQLite reads of the tables, whatever indexes say of it.
-    case off
-  }
-
-  /// How a result is verified.
-  public enum Verification: String, Hashable, Sendable, CaseIterable {
-    /// By digests of all rows and SQLite's `quick_check`.
-    case quick
-    /// By reading the finished store again, and SQLite's `integrity_check` of every index.
-    case full
   }
 
   /// The engines that make the rows of a result.
@@ -217,16 +125,6 @@ public struct StoreMigration: Sendable {
 
     /// The name that `--engine` takes.
     public var rawValue: String { name?.rawValue ?? "auto" }
-  }
-
-  /// Which losses are accepted.
-  public enum AllowedLoss: Hashable, Sendable {
-    /// No loss beyond those that the model implies.
-    case none
-    /// Any loss.
-    case all
-    /// Any loss of these entities (`Entity`) and properties (`Entity.property`).
-    case some(Set<String>)
   }
 }
 

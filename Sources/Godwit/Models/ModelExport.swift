@@ -1,4 +1,5 @@
 public import Foundation
+import Mapping
 import MigrationCoordinator
 import ModelFiles
 import ObjectModel
@@ -131,7 +132,8 @@ extension MigrationFailure {
     let advice =
       isHashed
       ? "use the model file or the store itself."
-      : "use the model file or the store itself, or leave these parts out with --leave-out."
+      : "use the model file or the store itself, or leave these parts out with "
+        + "\(option: .leaveOut)."
     self.init(
       .impossible,
       ["\(model) cannot be written as a model source, which has no form for all of it: \(advice)"]

@@ -90,9 +90,49 @@ public struct MigrationPolicies: Sendable {
     makers[className] = make
   }
 
+  /// Registers a closure as a policy: each object is made as the mapping says, and then changed.
+  ///
+  /// ```swift
+  /// policies.transform("Shop.BookPolicy") { source, destination in
+  ///   guard case .string(let price) = try source.value("price") else { return }
+  ///   try destination.setValue(Double(price).map { .real($0) } ?? .null, for: "amount")
+  /// }
+  /// ```
+  ///
+  /// The closure may read the source store, and the new object alone, whose relationships follow
+  /// the mapping model; its objects are divided among workers
+  /// (``EntityMigrationPolicy/objectsAreIndependent``).
+  public mutating func transform(
+    _ className: String,
+    _ change:
+      @escaping @Sendable (
+        _ source: MigrationObject, _ destination: MigrationObject
+      ) throws -> Void
+  ) {
+    register(className) { TransformingPolicy(change) }
+  }
+
   /// Creates policies for the migration, by class name.
   package var factories: [String: @Sendable () -> any MigrationPolicy] {
     makers.mapValues { make in { PolicyAdapter(make()) } }
+  }
+}
+
+/// Changes each object that is made as its mapping says.
+private final class TransformingPolicy: EntityMigrationPolicy {
+  private let change: (MigrationObject, MigrationObject) throws -> Void
+
+  init(_ change: @escaping (MigrationObject, MigrationObject) throws -> Void) {
+    self.change = change
+  }
+
+  override var objectsAreIndependent: Bool { true }
+
+  override func createDestinationInstances(
+    forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
+  ) throws {
+    let made = try manager.core.createDestination(of: source.core, mapping: mapping.core)
+    try change(source, MigrationObject(made))
   }
 }
 

@@ -1,4 +1,5 @@
 public import Foundation
+import Mapping
 import Pages
 import Planning
 public import SystemPackage
@@ -48,7 +49,7 @@ public struct MigrationGraphFile: Sendable {
         ? "it goes object by object, and has no tables to divide"
         : "no migration is needed"
       throw MigrationFailure(
-        .usage, "there is no plan to draw, since \(reason): leave --graph out.")
+        .usage, "there is no plan to draw, since \(reason): leave \(option: .graph) out.")
     }
     let graph = PartitionGraph(plan)
     let text: String

@@ -21,7 +21,7 @@ public struct MigrationReceiptFiles: Sendable {
   public init(_ paths: [FilePath], of migration: StoreMigration) throws {
     let request = migration.request
     self.request = request
-    guard !migration.discardsOld else {
+    guard !migration.handover.discardsOld else {
       throw MigrationFailure(
         .usage, "a receipt is about both stores, so the old one has to stay: keep it.")
     }

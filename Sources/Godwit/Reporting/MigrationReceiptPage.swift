@@ -1,3 +1,4 @@
+import Mapping
 import MigrationCoordinator
 import Pages
 
@@ -42,7 +43,7 @@ extension MigrationReceipt {
     section.lines = [
       Markup(verification.sentence),
       Markup(
-        "`godwit verify --receipt` with the receipt in JSON compares a store with these hashes."),
+        "\(command: .verifyReceipt) with the receipt in JSON compares a store with these hashes."),
     ]
     return section
   }
@@ -95,8 +96,8 @@ extension MigrationReceipt.Loss {
   /// What allowed the loss, in words.
   fileprivate var consentWords: String {
     switch consent {
-    case .named: "--allow-loss \(property.map { "\(entity).\($0)" } ?? entity)"
-    case .anything: "--allow-loss, of anything"
+    case .named: "\(option: .allowLoss, property.map { "\(entity).\($0)" } ?? entity)"
+    case .anything: "\(option: .allowLoss), of anything"
     case .choice: "a choice of the user's about such objects or values"
     case .model: "the new model, which lacks it"
     }

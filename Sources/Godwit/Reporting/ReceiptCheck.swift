@@ -23,7 +23,7 @@ public struct ReceiptCheck: Sendable {
     self.file = file
     receipt = try MigrationFailure.catching {
       guard let status = try Files.fileStatusIfPresent(file) else {
-        throw MigrationFailure(.notFound, "\(file) is not there: `migrate --receipt` writes it.")
+        throw MigrationFailure(.notFound, "\(file) is not there: \(command: .receipt) writes it.")
       }
       // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file, status.size <= MigrationReceipt.limit,
@@ -31,7 +31,7 @@ public struct ReceiptCheck: Sendable {
       else {
         throw MigrationFailure(
           .damaged,
-          "\(file) is no receipt in JSON: name the one that `migrate --receipt` has written.")
+          "\(file) is no receipt in JSON: name the one that \(command: .receipt) has written.")
       }
       return receipt
     }

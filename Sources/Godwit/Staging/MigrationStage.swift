@@ -14,7 +14,7 @@ public struct MigrationStage: Sendable {
   /// The models that the stage migrates through, in their order.
   public let versions: [FilePath]
   /// The losses to accept in the stage, beyond those that its models imply.
-  public var allowedLoss = StoreMigration.AllowedLoss.none
+  public var allowedLoss: StoreMigration.AllowedLoss = []
   let willMigrate: Handler?
   let didMigrate: Handler?
 

@@ -72,7 +72,7 @@ public struct StagedMigration: Sendable {
   public func run(
     progress: @escaping @Sendable (Progress) -> Void = { _ in }
   ) async throws -> Result {
-    try WorkerDispatch.requireCoordinator(workers: migration.workerExecutable)
+    try WorkerDispatch.requireCoordinator(workers: migration.resources.executable)
     guard let output = migration.output else {
       throw MigrationFailure(stagedOutputMissing: migration.store)
     }
@@ -116,7 +116,7 @@ public struct StagedMigration: Sendable {
     try MigrationFailure.catching { try work.removeStore(made) }
     var single = self.single(source, to: step.to, output: made)
     single.routing.infersOnly = true
-    single.allowedLoss = step.stage.allowedLoss
+    single.choices.allowedLoss = step.stage.allowedLoss
     let result = try await single.run(progress: progress)
     try await step.stage.didMigrate?(made)
     try Task.checkCancellation()
@@ -131,15 +131,17 @@ public struct StagedMigration: Sendable {
     (single.store, single.target, single.output) = (source, [version], output)
     single.routing = MigrationRouting()
     single.models = []
-    (single.keepsRecord, single.discardsOld, single.copiesIfCurrent) = (false, false, false)
-    single.workFolder = nil
+    (single.handover.keepsRecord, single.handover.discardsOld, single.handover.copiesIfCurrent) = (
+      false, false, false
+    )
+    single.resources.workFolder = nil
     return single
   }
 
   /// Copies a store with its external files and with the changes in its `-wal`.
   private func copy(_ store: FilePath, of version: FilePath, to output: FilePath) async throws {
     var copying = single(store, to: version, output: output)
-    copying.copiesIfCurrent = true
+    copying.handover.copiesIfCurrent = true
     try await copying.run()
   }
 

@@ -199,9 +199,9 @@ extension StoreMigration {
   }
 }
 
-extension StoreMigration {
-  /// The choices for the coordinator.
-  var choices: DefectChoices {
+extension StoreMigration.Choices {
+  /// The choices about defects for the coordinator.
+  var ofDefects: DefectChoices {
     var choices = DefectChoices()
     choices.duplicates = .init(mirroring: duplicates)
     choices.dangling = .init(mirroring: danglingReferences)

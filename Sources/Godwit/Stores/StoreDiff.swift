@@ -137,13 +137,13 @@ public struct StoreDiff: Sendable {
       if let models {
         return [
           "\(first) and \(second) are of different models, so no objects are compared "
-            + "(`godwit verify` compares a store with what a migration made of it)."
+            + "(\(command: .verify) compares a store with what a migration made of it)."
         ] + models.lines
       }
       var lines = differences.map(\.description)
       let hidden = total - Int64(differences.count)
       if hidden > 0 {
-        lines.append("… and \(CountText(hidden, "difference")) more: raise --limit.")
+        lines.append("… and \(CountText(hidden, "difference")) more: raise \(option: .limit).")
       }
       lines += entities.filter { $0.differing + $0.onlyInFirst + $0.onlyInSecond > 0 }.map {
         "\($0.entity): \($0.compared) in both, \($0.differing) of them differ, "

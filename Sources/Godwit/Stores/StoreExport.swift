@@ -1,5 +1,6 @@
 import DataExport
 public import Foundation
+import Mapping
 import MigrationCoordinator
 import ObjectModel
 import Planning
@@ -175,7 +176,8 @@ extension StoreExport {
         throw MigrationFailure(
           .notFound,
           "The model of \(store) was not found, so its entities and attributes are not known: "
-            + "name the model with --models, or export everything without --entity and --label.")
+            + "name the model with \(option: .models), or export everything without "
+            + "\(option: .entity) and \(option: .label).")
       }
       return (try ExportPlan(guessing: reader), [])
     }
@@ -251,7 +253,7 @@ extension StoreExport.Report {
     if !hasModel {
       notes.append(
         "The model of \(store) was not found: names and types are guessed from its tables. "
-          + "Name the model with --models for real names.")
+          + "Name the model with \(option: .models) for real names.")
     }
     for table in tables {
       for column in table.columns where column.irregularValues > 0 {

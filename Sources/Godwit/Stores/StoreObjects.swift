@@ -1,5 +1,6 @@
 import Foundation
 import Inspection
+import Mapping
 import Survey
 public import SystemPackage
 
@@ -46,7 +47,7 @@ public struct StoreObjects: Sendable {
 
     /// The lines below the objects.
     public var lines: [String] {
-      let rest = hasMore ? "; there are more: raise --limit" : ""
+      let rest = hasMore ? "; there are more: raise \(option: .limit)" : ""
       return ["\(CountText(shown, "object")) of \(GroupedText(total))\(rest)"] + strays.map(\.words)
     }
   }

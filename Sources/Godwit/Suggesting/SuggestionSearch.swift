@@ -185,25 +185,25 @@ struct SuggestionSearch {
 
   private mutating func answerByChoice(_ reason: MigrationFailure.Reason) {
     switch reason.cause {
-    case .valuesDoNotFit where state.unfitValues == .fail:
-      state.unfitValues = .null
+    case .valuesDoNotFit where state.choices.unfitValues == .fail:
+      state.choices.unfitValues = .null
       add(["--on-value", "null"], for: reason)
-    case .loss(let loss) where loss.cause == .conversion && state.unfitValues == .fail:
-      state.unfitValues = .convert
+    case .loss(let loss) where loss.cause == .conversion && state.choices.unfitValues == .fail:
+      state.choices.unfitValues = .convert
       add(["--on-value", "convert"], for: reason)
     case .loss(let loss) where loss.cause == .dangling:
-      guard state.danglingReferences != .nullify else { return }
-      state.danglingReferences = .nullify
+      guard state.choices.danglingReferences != .nullify else { return }
+      state.choices.danglingReferences = .nullify
       add(["--on-dangling", "nullify"], for: reason)
     case .loss(let loss): allow(loss.name, for: reason)
-    case .notUnique where state.duplicates == .fail:
-      state.duplicates = .merge
+    case .notUnique where state.choices.duplicates == .fail:
+      state.choices.duplicates = .merge
       add(["--on-duplicate", "merge"], for: reason)
-    case .referencesMissing where state.missingReferences == .fail:
-      state.missingReferences = .drop
+    case .referencesMissing where state.choices.missingReferences == .fail:
+      state.choices.missingReferences = .drop
       add(["--on-missing", "drop"], for: reason)
-    case .toManyBecameToOne where state.severalObjects == .fail:
-      state.severalObjects = .first
+    case .toManyBecameToOne where state.choices.severalObjects == .fail:
+      state.choices.severalObjects = .first
       add(["--on-many", "first"], for: reason)
     default: return
     }
@@ -211,22 +211,17 @@ struct SuggestionSearch {
 
   /// Keeps what the model knows nothing of, or leaves behind what cannot be kept, such as triggers.
   private mutating func answerByTables(_ reason: MigrationFailure.Reason) -> Bool {
-    guard state.extraTables != .drop else { return false }
-    state.extraTables = state.extraTables == .refuse ? .keep : .drop
+    guard state.choices.extraTables != .drop else { return false }
+    state.choices.extraTables = state.choices.extraTables == .refuse ? .keep : .drop
     choices.removeAll { $0.words.first == "--extra-tables" }
-    add(["--extra-tables", state.extraTables.rawValue], for: reason)
+    add(["--extra-tables", state.choices.extraTables.rawValue], for: reason)
     return true
   }
 
   private mutating func allow(_ name: String, for reason: MigrationFailure.Reason) {
-    var names: Set<String> = []
-    switch state.allowedLoss {
-    case .all: return
-    case .none: break
-    case .some(let given): names = given
-    }
-    guard names.insert(name).inserted else { return }
-    state.allowedLoss = .some(names)
+    let allowed = state.choices.allowedLoss
+    guard !allowed.isAnything, !allowed.names.contains(name) else { return }
+    state.choices.allowedLoss = .init(of: allowed.names.union([name]))
     add(["--allow-loss", name], for: reason)
   }
 

@@ -87,26 +87,26 @@ public struct StoreVerification: Sendable {
 
   /// The journal mode that the new store should have, nil for that of the old one.
   public var journalMode: JournalMode? {
-    get { migration.journalMode }
-    set { migration.journalMode = newValue }
+    get { migration.handover.journalMode }
+    set { migration.handover.journalMode = newValue }
   }
 
   /// What became of persistent history in the migration.
   public var history: StoreMigration.HistoryChoice {
-    get { migration.history }
-    set { migration.history = newValue }
+    get { migration.choices.history }
+    set { migration.choices.history = newValue }
   }
 
   /// Whether a damaged old store is compared as far as it can be read; it is refused otherwise.
   public var salvagesDamaged: Bool {
-    get { migration.salvagesDamaged }
-    set { migration.salvagesDamaged = newValue }
+    get { migration.choices.salvagesDamaged }
+    set { migration.choices.salvagesDamaged = newValue }
   }
 
   /// Whether the new store should have an identifier of its own.
   public var expectsNewUUID: Bool {
-    get { migration.givesNewUUID }
-    set { migration.givesNewUUID = newValue }
+    get { migration.handover.givesNewUUID }
+    set { migration.handover.givesNewUUID = newValue }
   }
 
   /// The progress of a verification.

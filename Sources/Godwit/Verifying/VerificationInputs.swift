@@ -112,8 +112,8 @@ struct VerificationInputs {
   private var unsupported: [String] = []
   private var expected: ExpectedMigration?
   private let scratch: TemporaryFolder
-  /// The choices for which the old store gives occasion, as a caller of the tool types them.
-  var occasions: [String] {
+  /// The choices for which the old store gives occasion.
+  var occasions: [MigrationChoice] {
     guard let expected, let model = version.model else { return [] }
     return ExpectedMigration.occasions(
       stores.request.migration, route: MigrationRoute(steps: steps), to: model,

@@ -80,7 +80,7 @@ public struct MigrationControl: Sendable {
   public func set(
     workers: Int? = nil, rate: UInt64? = nil, within time: Duration = .seconds(10)
   ) async throws -> Answer {
-    if let workers, !StoreMigration.workerRange.contains(workers) {
+    if let workers, !StoreMigration.Resources.workerRange.contains(workers) {
       throw MigrationFailure(.usage, "a migration runs 1 to 256 workers, not \(workers).")
     }
     return try await ask(within: time) { record in

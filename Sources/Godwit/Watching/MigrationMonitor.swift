@@ -1,4 +1,5 @@
 public import Foundation
+import Mapping
 import MigrationStatus
 public import SystemPackage
 
@@ -208,8 +209,10 @@ public struct MigrationMonitor: Sendable {
   package static func nothingKnown(of path: FilePath) -> MigrationFailure {
     MigrationFailure(
       .notFound,
-      "nothing is known of a migration of \(path): check the path; one with --output is known by "
-        + "its output, and one that was refused or runs with --no-record leaves no record.")
+      "nothing is known of a migration of \(path): check the path; one with \(option: .output) is "
+        + "known by "
+        + "its output, and one that was refused or runs with \(option: .noRecord) leaves no "
+        + "record.")
   }
 
   /// How long before a watcher a migration may have begun, and be over, that it was to watch: of

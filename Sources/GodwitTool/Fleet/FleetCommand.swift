@@ -114,11 +114,11 @@ struct FleetCreateCommand: ParsableCommand {
         text: "godwit: note: \(CountText(members.repeated, "path")) named a store again.")
     }
     var migration = StoreMigration(store: "", model: model, route: route, loss: loss)
-    migration.journalMode = journalMode
-    migration.verification = verify
-    migration.discardsOld = discardOld
-    migration.copiesIfCurrent = copyIfCurrent
-    migration.keepsRecord = !noRecord
+    migration.handover.journalMode = journalMode
+    migration.checks.result = verify
+    migration.handover.discardsOld = discardOld
+    migration.handover.copiesIfCurrent = copyIfCurrent
+    migration.handover.keepsRecord = !noRecord
     migration.engine = engine
     let made = try StoreFleet.create(at: fleet, of: members, by: migration)
     if json {

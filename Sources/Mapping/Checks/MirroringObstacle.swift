@@ -49,5 +49,5 @@ package enum MirroringObstacle: Hashable, Sendable {
   case leadsToRecords(count: Int64)
   // What is asked for
   /// An option of the migration, which removes or changes what iCloud relies on.
-  case option(String)
+  case option(MigrationChoice)
 }

@@ -83,13 +83,13 @@ package struct DefectChoices: Hashable, Codable, Sendable {
   }
 
   /// The options that change or remove rows beforehand.
-  var mendingOptions: [String] {
-    var found: [String] = []
-    if duplicates != .fail { found.append("--on-duplicate \(duplicates.rawValue)") }
-    if dangling == .nullify { found.append("--on-dangling nullify") }
-    if values == .null { found.append("--on-value null") }
-    if missing == .drop { found.append("--on-missing drop") }
-    if many == .first { found.append("--on-many first") }
+  var mendingOptions: [MigrationChoice] {
+    var found: [MigrationChoice] = []
+    if duplicates != .fail { found.append(.init(.onDuplicate, duplicates.rawValue)) }
+    if dangling == .nullify { found.append(.init(.onDangling, dangling.rawValue)) }
+    if values == .null { found.append(.init(.onValue, values.rawValue)) }
+    if missing == .drop { found.append(.init(.onMissing, missing.rawValue)) }
+    if many == .first { found.append(.init(.onMany, many.rawValue)) }
     return found
   }
 }

@@ -1,3 +1,4 @@
+package import Mapping
 package import ObjectModel
 package import Planning
 import Schema
@@ -74,29 +75,28 @@ package struct ExpectedMigration: Sendable {
     if !deeds.isEmpty { _ = try mending.mend(store, by: deeds) }
   }
 
-  /// The choices that the store gives occasion for and that the request does not make, as a caller
-  /// of the tool types them.
+  /// The choices that the store gives occasion for and that the request does not make.
   package static func occasions(
     _ request: MigrationRequest, route: MigrationRoute, to target: ManagedObjectModel,
     from survey: StoreSurvey
-  ) -> [String] {
+  ) -> [MigrationChoice] {
     let stages = try? StagePlanner(
       route: route, source: survey.schema, isStepwise: false,
       independentPolicies: request.independentPolicies, allowsFilters: false,
       joins: try JoinChoices(request: request, target: target)
     ).stages
     guard let first = stages?.first else { return [] }
-    var tries: [(option: String, choices: DefectChoices)] = []
-    func note(_ option: String, _ change: (inout DefectChoices) -> Void) {
+    var tries: [(option: MigrationChoice, choices: DefectChoices)] = []
+    func note(_ option: MigrationOption, _ value: String, _ change: (inout DefectChoices) -> Void) {
       var choices = DefectChoices()
       change(&choices)
-      tries.append((option, choices))
+      tries.append((MigrationChoice(option, value), choices))
     }
-    note("--on-dangling nullify") { $0.dangling = .nullify }
-    note("--on-value null") { $0.values = .null }
-    note("--on-duplicate CHOICE") { $0.duplicates = .keepFirst }
-    note("--on-missing drop") { $0.missing = .drop }
-    note("--on-many first") { $0.many = .first }
+    note(.onDangling, "nullify") { $0.dangling = .nullify }
+    note(.onValue, "null") { $0.values = .null }
+    note(.onDuplicate, "CHOICE") { $0.duplicates = .keepFirst }
+    note(.onMissing, "drop") { $0.missing = .drop }
+    note(.onMany, "first") { $0.many = .first }
     return tries.filter { option, choices in
       let deeds = try? DefectMending(
         survey: survey, choices: choices, stage: first, number: 1

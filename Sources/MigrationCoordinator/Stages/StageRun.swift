@@ -246,7 +246,7 @@ extension StageInput {
   mutating func allowEdit(of request: MigrationRequest, isOnly: Bool) {
     editRefusal =
       if request.output != nil {
-        "the result is a store of its own (--output)"
+        "the result is a store of its own"
       } else if !isOnly {
         "the migration takes several stages"
       } else if survey.access.identity == nil {

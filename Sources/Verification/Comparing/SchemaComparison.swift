@@ -149,7 +149,7 @@ extension VerificationRun {
       if order.takesNewAtItsWord, let sql = entry.sql, Self.condition(sql: sql) != nil {
         report.remark(
           "index \(entry.name) has a condition, which the model in the store does not tell: "
-            + "name the model with --to to have it judged")
+            + "name the model to have it judged")
         continue
       }
       note(.init(.indexExtra, table: entry.table, column: entry.name, actual: entry.sql))

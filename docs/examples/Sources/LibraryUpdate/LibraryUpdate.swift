@@ -13,7 +13,7 @@ import Godwit
     guard arguments.count >= 2 else { return end(64, "name a store and a model") }
     var migration = StoreMigration(
       store: URL(filePath: arguments[0]), to: URL(filePath: arguments[1]))
-    if arguments.count > 2 { migration.allowedLoss = .some(Set(arguments.dropFirst(2))) }
+    if arguments.count > 2 { migration.choices.allowedLoss = .init(of: arguments.dropFirst(2)) }
     do {
       try await update(migration)
     } catch is CancellationError {
