@@ -2,7 +2,7 @@ extension AttributeValue {
   /// The value as the format language writes it.
   ///
   /// A literal exists for numbers, texts, Booleans and nil only; the rest is a text under CAST, of
-  /// which Foundation shows the one for dates (docs/expressions.md, "Literals").
+  /// which Foundation shows the one for dates (docs/reference/expressions.md, "Literals").
   package var formatText: String {
     switch self {
     case .null: "nil"

@@ -21,7 +21,7 @@ package struct EvaluationScope {
   }
 }
 
-/// Evaluates expressions and predicates of the format language (docs/expressions.md).
+/// Evaluates expressions and predicates of the format language (docs/reference/expressions.md).
 package struct ExpressionEvaluator {
   /// What the expression is evaluated with.
   package var scope: EvaluationScope

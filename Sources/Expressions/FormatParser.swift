@@ -36,7 +36,7 @@ extension ValueExpression {
   /// Takes the text of a derivation apart; nil where it is not understood.
   ///
   /// `items.@count` of a source is `count:(items)` in the compiled model, and hashed as that
-  /// (docs/model-format.md, "Version hashes").
+  /// (docs/reference/model-format.md, "Version hashes").
   package init?(parsingDerivation text: String) {
     self.init(parsing: text)
     if case .keyPath(let operand, let path) = self, path.hasSuffix(".@count") {
@@ -46,7 +46,7 @@ extension ValueExpression {
   }
 }
 
-/// Reads predicates and expressions of the format language (docs/expressions.md).
+/// Reads predicates and expressions of the format language (docs/reference/expressions.md).
 ///
 /// A parenthesis is tried as a predicate, then as an expression; of two failures the one that came
 /// further is thrown.

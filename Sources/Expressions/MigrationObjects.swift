@@ -107,7 +107,8 @@ package final class ManagerObject: EvaluatedObject {
     }
   }
 
-  /// Xcode passes one object, nil or a collection; nil means no object (docs/expressions.md).
+  /// Xcode passes one object, nil or a collection; nil means no object
+  /// (docs/reference/expressions.md).
   private static func objects(
     value: ObjectValue, selector: String
   ) throws -> [any EvaluatedObject] {

@@ -3,7 +3,7 @@ import Foundation
 /// A number as arithmetic sees it.
 ///
 /// Whole numbers stay whole, one decimal operand makes the result decimal, else one real makes it
-/// real (docs/expressions.md, "Numbers").
+/// real (docs/reference/expressions.md, "Numbers").
 enum Number {
   case integer(Int64)
   case real(Double)

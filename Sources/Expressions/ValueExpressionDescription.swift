@@ -2,7 +2,7 @@ extension ValueExpression: CustomStringConvertible {
   /// The text in Core Data's format language, which is also what version hashes are made of.
   ///
   /// Built-in functions are written by their selector, `canonical:(name)` and `now()`, as the
-  /// hashes of derived attributes show (docs/model-format.md, "Version hashes").
+  /// hashes of derived attributes show (docs/reference/model-format.md, "Version hashes").
   package var description: String { text(in: .loosest) }
 
   /// How tightly a place binds what is in it; looser expressions get parentheses there.

@@ -25,7 +25,7 @@ struct CheckCommand: AsyncParsableCommand {
       75: "the check was interrupted",
       78: "a store cannot be migrated",
     ],
-    page: "docs/ci.md")
+    page: "docs/how-to/ci.md")
 
   /// The exit status with `--exit-status` for stores that need a migration and can be migrated.
   static let neededStatus: Int32 = 1

@@ -50,7 +50,7 @@ struct PauseCommand: AsyncParsableCommand {
     abstract: "Lets a running migration stand still until `resume`.",
     discussion: "Its processes stay, write nothing and keep the store locked.",
     examples: ["godwit pause Shop.sqlite"],
-    statuses: ControlOptions.statuses, page: "docs/control.md")
+    statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
   @OptionGroup var options: ControlOptions
 
@@ -66,7 +66,7 @@ struct ResumeCommand: AsyncParsableCommand {
     abstract: "Lets a paused migration go on.",
     discussion: "An interrupted one goes on when its command is started again.",
     examples: ["godwit resume Shop.sqlite"],
-    statuses: ControlOptions.statuses, page: "docs/control.md")
+    statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
   @OptionGroup var options: ControlOptions
 
@@ -94,7 +94,7 @@ struct CancelCommand: AsyncParsableCommand {
       on from there, and `discard` removes it.
       """,
     examples: ["godwit cancel Shop.sqlite"],
-    statuses: ControlOptions.statuses, page: "docs/control.md")
+    statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
   @OptionGroup var options: ControlOptions
 
@@ -113,7 +113,7 @@ struct SetCommand: AsyncParsableCommand {
       as --memory has room.
       """,
     examples: ["godwit set Shop.sqlite --workers 4 --rate 50M"],
-    statuses: ControlOptions.statuses, page: "docs/control.md")
+    statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
   @OptionGroup var options: ControlOptions
 

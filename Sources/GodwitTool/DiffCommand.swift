@@ -23,7 +23,7 @@ struct DiffCommand: ParsableCommand {
       65: "a part could not be compared and nothing else differs, or one is damaged",
       66: "one of them is not there",
     ],
-    page: "docs/inspecting.md")
+    page: "docs/how-to/inspecting.md")
 
   /// The exit status for two that differ.
   static let differentStatus: Int32 = 1

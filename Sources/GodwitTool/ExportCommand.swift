@@ -22,7 +22,7 @@ struct ExportCommand: ParsableCommand {
       65: "the store is damaged, or an external file cannot be read",
       73: "the folder exists",
     ],
-    page: "docs/exporting.md")
+    page: "docs/how-to/exporting.md")
 
   @Argument(help: "The store.")
   var store: FilePath

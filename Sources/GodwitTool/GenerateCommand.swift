@@ -11,7 +11,7 @@ struct GenerateCommand: ParsableCommand {
       "godwit generate Shop.xcdatamodeld --version 'Shop 3' --rows 9000 --output Test.sqlite"
     ],
     statuses: [73: "there is a file of that name already"],
-    page: "docs/swiftdata.md")
+    page: "docs/how-to/swiftdata.md")
 
   @Argument(help: "A model bundle, a single version, or a folder or app with a model.")
   var model: FilePath

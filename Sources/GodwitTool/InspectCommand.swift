@@ -23,7 +23,7 @@ struct InspectCommand: ParsableCommand {
       65: "the store or the model is damaged",
       66: "it is not there",
     ],
-    page: "docs/inspecting.md")
+    page: "docs/how-to/inspecting.md")
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var path: FilePath
@@ -42,7 +42,7 @@ struct InspectCommand: ParsableCommand {
   @Option(
     name: .customLong("where"),
     help: ArgumentHelp(
-      "Which objects to show, in the syntax of NSPredicate (docs/expressions.md).",
+      "Which objects to show, in the syntax of NSPredicate (docs/reference/expressions.md).",
       valueName: "predicate"))
   var predicate: String?
 

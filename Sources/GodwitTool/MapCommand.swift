@@ -9,14 +9,14 @@ struct MapCommand: ParsableCommand {
     discussion: """
       With --from and --to alone, writes the mapping model that would be inferred: a start for one \
       of your own. With one mapping model (.xcmappingmodel, .cdm or .json), writes it in the form of \
-      docs/mapping-file.md. With several, checks that they make one migration together.
+      docs/reference/mapping-file.md. With several, checks that they make one migration together.
       """,
     examples: [
       "godwit map --from Shop.sqlite --to Shop.xcdatamodeld --output Shop2to4.json",
       "godwit map maps/Shop3to4.json --check --from Fixtures/'Shop 3.sqlite' --to Shop.xcdatamodeld",
     ],
     statuses: [78: "the mapping models do not fit the models or each other"],
-    page: "docs/mapping-file.md")
+    page: "docs/reference/mapping-file.md")
 
   @Argument(help: "Mapping models: .xcmappingmodel, .cdm or .json.")
   var files: [FilePath] = []

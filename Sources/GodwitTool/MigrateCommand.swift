@@ -29,7 +29,7 @@ struct MigrateCommand: AsyncParsableCommand {
       75: "interrupted: the same command goes on where it was",
       78: "cannot be migrated, or would lose what nobody said may go",
     ],
-    page: "docs/migration.md")
+    page: "docs/reference/migration.md")
 
   @Argument(help: ArgumentHelp("The SQLite stores to migrate.", valueName: "store"))
   var stores: [FilePath]

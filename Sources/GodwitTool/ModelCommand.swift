@@ -8,7 +8,7 @@ struct ModelCommand: ParsableCommand {
     abstract: "Writes the model of a store or a bundle as a file.",
     examples: ["godwit model export Old.sqlite --output Shop1.xcdatamodel"],
     statuses: [:],
-    page: "docs/model-format.md",
+    page: "docs/reference/model-format.md",
     subcommands: [ModelExportCommand.self])
 
   func run() throws { throw MissingSubcommand(of: Self.self) }
@@ -30,7 +30,7 @@ struct ModelExportCommand: ParsableCommand {
       73: "there is such a folder already",
       78: "a part of the model cannot be said so; --leave-out leaves it out",
     ],
-    page: "docs/model-format.md")
+    page: "docs/reference/model-format.md")
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var model: FilePath

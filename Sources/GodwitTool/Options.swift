@@ -91,7 +91,8 @@ struct RouteOptions: ParsableArguments {
     name: .customLong("set"),
     help: ArgumentHelp(
       "A value for an attribute, in place of what the mapping says: Entity.property=EXPRESSION, such "
-        + "as 'Item.id=uuid()' (docs/expressions.md). May be repeated.", valueName: "value"))
+        + "as 'Item.id=uuid()' (docs/reference/expressions.md). May be repeated.",
+      valueName: "value"))
   var settings: [String] = []
 
   @Flag(help: "Go version by version.")
@@ -195,7 +196,7 @@ struct LossOptions: ParsableArguments {
     name: .customLong("cloudkit"),
     help: ArgumentHelp(
       "What becomes of CloudKit mirroring: refuse or carry. No real store has proven the latter; "
-        + "docs/cloudkit.md says what is known.", valueName: "choice"))
+        + "docs/how-to/cloudkit.md says what is known.", valueName: "choice"))
   var cloudKit = StoreMigration.CloudKitChoice.refuse
 
   @Option(

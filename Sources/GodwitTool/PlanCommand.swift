@@ -19,7 +19,7 @@ struct PlanCommand: AsyncParsableCommand {
       0: "it can be migrated, or has this model already",
       78: "it cannot, or would lose what nobody said may go",
     ],
-    page: "docs/migration.md")
+    page: "docs/reference/migration.md")
 
   @Argument(help: "The SQLite store to migrate.")
   var store: FilePath

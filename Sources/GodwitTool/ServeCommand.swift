@@ -71,7 +71,7 @@ package struct ServeOptions: ParsableArguments {
         66: "a folder is not there, or godwit-serve is not installed",
         69: "the port is taken",
       ],
-      page: "docs/serving.md")
+      page: "docs/how-to/serving.md")
   }
 }
 

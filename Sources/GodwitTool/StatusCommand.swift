@@ -17,7 +17,7 @@ struct StatusCommand: AsyncParsableCommand {
       75: "it was interrupted or killed, and the same command goes on",
       78: "it was refused; and any other status with which it failed",
     ],
-    page: "docs/watching.md")
+    page: "docs/how-to/watching.md")
 
   @Argument(help: "The store being migrated, its output, or the work folder.")
   var path: FilePath

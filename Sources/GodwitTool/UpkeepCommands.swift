@@ -50,7 +50,7 @@ struct RollbackCommand: ParsableCommand {
       69: "something uses one of the two stores",
       73: "the old store was changed since it was kept, or the store since it was edited",
     ],
-    page: "docs/crash-safety.md")
+    page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 
@@ -88,7 +88,7 @@ struct FinishCommand: ParsableCommand {
     discussion: "Their external files go too, but for those that another store names.",
     examples: ["godwit finish Shop.sqlite"],
     statuses: [73: "an old store was changed since it was kept, and stays"],
-    page: "docs/crash-safety.md")
+    page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 
@@ -113,7 +113,7 @@ struct DiscardCommand: ParsableCommand {
       """,
     examples: ["godwit discard Shop.sqlite"],
     statuses: [69: "a migration is at work"],
-    page: "docs/crash-safety.md")
+    page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 
@@ -138,7 +138,7 @@ struct ListCommand: ParsableCommand {
     abstract: "Shows which old stores are kept beside a store, and what interrupted runs left.",
     examples: ["godwit list Shop.sqlite", "godwit list Shop.sqlite --json"],
     statuses: [:],
-    page: "docs/crash-safety.md")
+    page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 

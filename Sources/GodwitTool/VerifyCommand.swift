@@ -24,7 +24,7 @@ struct VerifyCommand: AsyncParsableCommand {
       65: "they differ from each other or the receipt, or something could not be judged",
       66: "one of them is not there",
     ],
-    page: "docs/verification.md")
+    page: "docs/reference/verification.md")
 
   @Argument(help: "The store before the migration.")
   var old: FilePath

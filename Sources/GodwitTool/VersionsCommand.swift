@@ -12,7 +12,7 @@ struct VersionsCommand: ParsableCommand {
       "godwit versions find Shop.xcdatamodeld crash.log",
     ],
     statuses: [:],
-    page: "docs/versions.md",
+    page: "docs/how-to/versions.md",
     subcommands: [
       VersionsLockCommand.self, VersionsCheckCommand.self, VersionsFindCommand.self,
     ])
@@ -36,7 +36,7 @@ struct VersionsLockCommand: ParsableCommand {
       73: "something else has the name of the file",
       78: "a locked version was edited or is gone",
     ],
-    page: "docs/versions.md")
+    page: "docs/how-to/versions.md")
 
   @Argument(help: "The model: an .xcdatamodeld or a .momd.")
   var model: FilePath
@@ -77,7 +77,7 @@ struct VersionsCheckCommand: AsyncParsableCommand {
       66: "there is no such model, file or revision",
       78: "a version was edited, deleted or passed over",
     ],
-    page: "docs/versions.md")
+    page: "docs/how-to/versions.md")
 
   @Argument(help: "The model: an .xcdatamodeld or a .momd.")
   var model: FilePath
@@ -115,7 +115,7 @@ struct VersionsFindCommand: ParsableCommand {
       66: "the log has no version hashes",
       78: "no version has these hashes; the nearest one is named",
     ],
-    page: "docs/versions.md")
+    page: "docs/how-to/versions.md")
 
   @Argument(help: "The model: an .xcdatamodeld or a .momd.")
   var model: FilePath

@@ -62,7 +62,7 @@ package struct EntityMapping: Hashable, Sendable, Codable {
   /// What a mapping does with an entity, as `NSEntityMappingType` names it.
   ///
   /// Xcode compiles `copy` also where the entity changes, so `copy` and `transform` mean the same;
-  /// whether an entity changes is known by its hashes (docs/mapping-file.md, "Types").
+  /// whether an entity changes is known by its hashes (docs/reference/mapping-file.md, "Types").
   package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
     /// A new entity, one that goes, one whose objects become others (twice), one with a policy.
     case add, remove, copy, transform, custom

@@ -2,7 +2,7 @@ package import Expressions
 package import ObjectModel
 
 /// How a mapping makes objects that the source does not have: one for each pair of a relationship,
-/// one for each distinct value, or a single one (docs/mapping-file.md, "New objects").
+/// one for each distinct value, or a single one (docs/reference/mapping-file.md, "New objects").
 package struct NewObjects: Hashable, Sendable, Codable {
   /// What one object is made of.
   package enum Unit: Hashable, Sendable, Codable {

@@ -104,7 +104,8 @@ extension CoreDataDocument.Object {
 
 /// Text of an XML store: `\uXXXX` for a UTF-16 unit with its two bytes swapped.
 ///
-/// `messageID \u3c00 10000` means `messageID < 10000` (docs/mapping-file.md, "Mapping documents").
+/// `messageID \u3c00 10000` means `messageID < 10000` (docs/reference/mapping-file.md, "Mapping
+/// documents").
 enum XMLStoreText {
   static func decoded(_ text: String) -> String {
     guard text.utf8.contains(UInt8(ascii: "\\")) else { return text }

@@ -7,7 +7,7 @@ package import ObjectModel
 /// Reads the source of a mapping model, `xcmapping.xml` in an `.xcmappingmodel` folder.
 ///
 /// It has no types, automatic expressions and hashes; these are derived as Xcode's compiler does
-/// (docs/mapping-file.md, "Mapping documents").
+/// (docs/reference/mapping-file.md, "Mapping documents").
 package struct MappingDocument: Sendable {
   /// The two models of the mapping, as far as the document embeds them and they can be read.
   package struct Models: Sendable {

@@ -11,7 +11,7 @@ package struct MappingFile: Sendable {
     case compiled
     /// Xcode's source, `.xcmappingmodel`.
     case document
-    /// The JSON of docs/mapping-file.md.
+    /// The JSON of docs/reference/mapping-file.md.
     case json
   }
 

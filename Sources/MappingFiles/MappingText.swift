@@ -2,7 +2,7 @@ import Expressions
 package import Mapping
 import ObjectModel
 
-/// Writes mapping models as JSON (docs/mapping-file.md).
+/// Writes mapping models as JSON (docs/reference/mapping-file.md).
 package enum MappingText {
   static let format = "godwit mapping model"
   static let version = "1"

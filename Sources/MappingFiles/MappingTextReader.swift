@@ -2,7 +2,7 @@ import Expressions
 package import Mapping
 import ObjectModel
 
-/// Reads mapping models from JSON (docs/mapping-file.md).
+/// Reads mapping models from JSON (docs/reference/mapping-file.md).
 package enum MappingTextReader {
   /// Reads a mapping model.
   ///

@@ -5,7 +5,7 @@ import Mapping
 /// expression it generates.
 ///
 /// The compiler makes of them a look-up of what the mapping made of the objects at the key path
-/// (docs/mapping-file.md, "Mapping documents").
+/// (docs/reference/mapping-file.md, "Mapping documents").
 struct RelationshipInspector {
   private let keyPath: String?
   private let mapping: String?

@@ -8,8 +8,8 @@ package import SystemPackage
 
 /// The bytes of disk that a migration takes at its peak, by purpose.
 ///
-/// The shares of the source that several stages take were measured (docs/performance.md, "Disk");
-/// models that add much to each object take more there.
+/// The shares of the source that several stages take were measured
+/// (docs/explanation/performance.md, "Disk"); models that add much to each object take more there.
 package struct DiskNeed: Hashable, Codable, Sendable {
   /// Shards and temporary files, and the stores between stages.
   package var work: Int64

@@ -73,7 +73,7 @@ package struct MigrationRequest: Sendable {
   package var logsSQL = false
   /// What holds the migration or slows it down from its start.
   package var controls = MigrationControls()
-  /// Whether the outcome is recorded beside the store, see docs/status-file.md.
+  /// Whether the outcome is recorded beside the store, see docs/reference/status-file.md.
   package var keepsRecord = false
 
   /// Mapping models to use, of any steps; those of one step in the order of their execution.

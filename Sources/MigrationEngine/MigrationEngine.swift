@@ -10,7 +10,7 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The name by which plans, work orders and manifests refer to the engine.
   static var name: EngineName { get }
 
-  /// The size of the shards in tenths of the source (docs/performance.md, "Disk").
+  /// The size of the shards in tenths of the source (docs/explanation/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
   /// The bytes of shards and temporary files beside a result of these sizes, at the peak.

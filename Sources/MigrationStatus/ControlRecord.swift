@@ -70,7 +70,7 @@ extension ControlRecord {
     static let checksum = 184  // ...188, then zeros
   }
 
-  /// The record in the layout of docs/status-file.md, "Control".
+  /// The record in the layout of docs/reference/status-file.md, "Control".
   package func encoded() -> [UInt8] {
     var writer = RecordWriter(size: Self.size)
     writer.put(Self.version, at: Offset.version)
@@ -85,7 +85,7 @@ extension ControlRecord {
     return writer.sealed(at: Offset.checksum)
   }
 
-  /// Reads a record in the layout of docs/status-file.md, "Control".
+  /// Reads a record in the layout of docs/reference/status-file.md, "Control".
   ///
   /// - Throws: `RecordError`, for another version, another size or an unknown wish.
   package init(decoding bytes: [UInt8]) throws(RecordError) {

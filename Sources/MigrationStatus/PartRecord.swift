@@ -136,7 +136,7 @@ extension PartRecord {
     withUnsafeBytes(of: workOrder.bigEndian) { Array($0) }
   }
 
-  /// The record in the layout of docs/status-file.md, "Part".
+  /// The record in the layout of docs/reference/status-file.md, "Part".
   package func encoded() -> [UInt8] {
     var writer = RecordWriter(size: Self.size)
     writer.put(Self.version, at: Offset.version)
@@ -166,7 +166,7 @@ extension PartRecord {
     return writer.sealed(at: Offset.checksum)
   }
 
-  /// Reads a record in the layout of docs/status-file.md, "Part".
+  /// Reads a record in the layout of docs/reference/status-file.md, "Part".
   ///
   /// - Throws: `RecordError`, for another version, another size or an unknown state.
   package init(decoding bytes: [UInt8]) throws(RecordError) {

@@ -1,8 +1,8 @@
 /// The completed share of a run, computed from its records alone.
 ///
-/// It never exceeds 1, and never falls while writers follow the rules of docs/status-file.md:
-/// totals are fixed before `migrating` begins, phases only go forward, and a part keeps the most
-/// bytes of any attempt.
+/// It never exceeds 1, and never falls while writers follow the rules of
+/// docs/reference/status-file.md: totals are fixed before `migrating` begins, phases only go
+/// forward, and a part keeps the most bytes of any attempt.
 struct Progress {
   /// The phase of the run, or the one in which it failed.
   let phase: Phase

@@ -74,7 +74,7 @@ struct RecordReader {
 package enum RecordError: Error, Hashable, Sendable {
   /// The layout has another version, possibly of a later release.
   case unsupportedVersion(UInt32)
-  /// The size, the checksum, or the value of a field, contradicts docs/status-file.md.
+  /// The size, the checksum, or the value of a field, contradicts docs/reference/status-file.md.
   case damaged
 }
 

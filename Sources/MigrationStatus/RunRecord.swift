@@ -13,7 +13,7 @@ package struct RunRecord: Hashable, Sendable {
     case none = 0
     /// Somebody asked for it.
     case asked
-    /// A file is there that holds it, see docs/control.md.
+    /// A file is there that holds it, see docs/how-to/control.md.
     case pauseFile
     /// It is ready, and a file holds back the swap.
     case swap
@@ -183,7 +183,7 @@ extension RunRecord {
     static let controlAt = 504
   }
 
-  /// The record in the layout of docs/status-file.md, "Run".
+  /// The record in the layout of docs/reference/status-file.md, "Run".
   package func encoded() -> [UInt8] {
     var writer = RecordWriter(size: Self.size)
     writer.put(Self.version, at: Offset.version)
@@ -225,7 +225,7 @@ extension RunRecord {
     return writer.sealed(at: Offset.checksum)
   }
 
-  /// Reads a record in the layout of docs/status-file.md, "Run".
+  /// Reads a record in the layout of docs/reference/status-file.md, "Run".
   ///
   /// - Throws: `RecordError`, for another version, another size or an inconsistent phase.
   package init(decoding bytes: [UInt8]) throws(RecordError) {

@@ -84,7 +84,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
   package var phase: Phase
   /// The phase in which the run failed, nil if it has not.
   package var failedPhase: Phase?
-  /// The completed share of the run, 0...1; see docs/status-file.md, "Fraction".
+  /// The completed share of the run, 0...1; see docs/reference/status-file.md, "Fraction".
   package var fraction: Double
   /// The estimated time remaining, nil before a hundredth is done and once the run has failed.
   package var secondsRemaining: Double?

@@ -9,7 +9,8 @@ enum ArchivedFlags {
 }
 
 extension FetchRequest {
-  /// The settings as the bits of `NSFetchRequestFlags` (docs/model-format.md, "Fetch requests").
+  /// The settings as the bits of `NSFetchRequestFlags` (docs/reference/model-format.md, "Fetch
+  /// requests").
   var archivedFlags: Int64 {
     get {
       (returnsDistinctResults ? 1 : 0) | (includesSubentities ? 2 : 0)

@@ -11,7 +11,7 @@ import ObjectModel
 //   the flag (`name`) or from a compound index (`one_two`) are left out, and so are the compound
 //   indexes that the compiler derives from fetch indexes.
 //
-// The evidence is in docs/model-format.md, "Indexes".
+// The evidence is in docs/reference/model-format.md, "Indexes".
 extension Entity {
   /// Brings properties and indexes into the form described above.
   mutating func normalize() {

@@ -6,7 +6,7 @@ package import ObjectModel
 ///
 /// The form is that of the newest frameworks after a migration: no class names and no validation,
 /// inherited properties repeated in each subentity, indexes listed one by one.
-/// docs/model-format.md, "Model caches", has the evidence.
+/// docs/reference/model-format.md, "Model caches", has the evidence.
 package enum ModelArchive {
   /// An archive, and the parts of the model that it lacks.
   package struct Encoded: Sendable {

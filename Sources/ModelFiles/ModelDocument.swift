@@ -142,7 +142,7 @@ extension XMLTree.Element {
 extension FetchRequest {
   /// Reads the settings of a `fetchRequest` element like the model compiler: a request for object
   /// identifiers fetches no values, one for dictionaries does not include pending changes
-  /// (docs/model-format.md, "Fetch requests").
+  /// (docs/reference/model-format.md, "Fetch requests").
   init(_ element: XMLTree.Element) throws(ModelFileError) {
     self.init(
       entityName: element.attributes["entity"],

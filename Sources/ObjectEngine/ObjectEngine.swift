@@ -21,7 +21,7 @@ package struct ObjectEngine: MigrationEngine {
   package static let costs = PhaseCosts(
     row: 11e-6, byte: 6e-9, work: 1e-9, mergedRow: 0.6e-6, mergedByte: 2e-9,
     relinkedRow: 0, indexEntry: 0.3e-6, verifiedByte: 1.5e-9, swappedByte: 0.5e-9)
-  /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
+  /// 1.4 times the source: shards hold all rows (docs/explanation/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
   /// Policies may do anything.
   package static let mostBytesInside: Int64? = nil

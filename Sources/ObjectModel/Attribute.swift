@@ -54,7 +54,7 @@ package struct Attribute: Hashable, Sendable, Codable {
     set { change { $0.isIndexedBySpotlight = newValue } }
   }
   /// Whether values may lie in files of their own, so that the stored ones begin with a tag byte
-  /// (docs/store-format.md, "External binary data").
+  /// (docs/reference/store-format.md, "External binary data").
   package var storesBinaryDataExternally: Bool {
     get { shared.fields.storesBinaryDataExternally }
     set { change { $0.storesBinaryDataExternally = newValue } }

@@ -1,7 +1,7 @@
 import Expressions
 
 /// What a derived attribute is computed of, in the forms whose triggers real stores show
-/// (docs/store-format.md, "Derived attributes").
+/// (docs/reference/store-format.md, "Derived attributes").
 package enum DerivationForm: Hashable, Sendable {
   /// The number of objects of a to-many relationship: `pages.@count`.
   case count(relationship: String)

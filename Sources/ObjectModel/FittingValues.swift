@@ -13,8 +13,8 @@ extension AttributeType {
   ///
   /// This is the one rule for constants, for computed values and for default values. Core Data
   /// raises where the class of a value is not that of the attribute, and takes any number for a
-  /// numeric one; a fraction is cut for a whole one (docs/migration-policies.md, "Values"). What is
-  /// not a number is nil, as a store would keep it.
+  /// numeric one; a fraction is cut for a whole one (docs/reference/migration-policies.md,
+  /// "Values"). What is not a number is nil, as a store would keep it.
   package func fitted(_ value: AttributeValue) throws(UnfitValue) -> AttributeValue {
     switch value {
     case .null: return .null

@@ -105,7 +105,8 @@ package struct ManagedObjectModel: Hashable, Sendable {
     !redeclaring.isEmpty && lineage.contains { redeclaring.contains($0.name) }
   }
 
-  /// Siblings are numbered by name without regard to case (docs/store-format.md, "Entity numbers").
+  /// Siblings are numbered by name without regard to case (docs/reference/store-format.md, "Entity
+  /// numbers").
   private static func numberedBefore(_ a: Entity, _ b: Entity) -> Bool {
     let (first, second) = (a.name.lowercased(), b.name.lowercased())
     return first == second ? a.name < b.name : first < second

@@ -3,7 +3,7 @@ import Expressions
 
 // An entity's hash covers what a store must know: names, types, optionality, relationships,
 // inherited properties, constraints. How it is put together, and what it leaves out, is with
-// its evidence in docs/model-format.md, "Version hashes".
+// its evidence in docs/reference/model-format.md, "Version hashes".
 
 extension ManagedObjectModel {
   /// The version hash that Core Data gives the entity in this model.

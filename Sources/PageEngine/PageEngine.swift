@@ -6,7 +6,7 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// Has workers write b-tree pages of the result themselves (docs/store-pages.md).
+/// Has workers write b-tree pages of the result themselves (docs/reference/store-pages.md).
 package struct PageEngine: MigrationEngine {
   /// The name `pages`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "pages")

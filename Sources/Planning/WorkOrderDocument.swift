@@ -103,7 +103,8 @@ package struct ShardManifest: Hashable, ResumableFile, Sendable {
     package var rowsRead: Int64
     /// Rows of the piece in the shard; the same as were read, or the shard is no good.
     package var rowsWritten: Int64
-    /// A sum over all rows written, in any order (docs/architecture.md, "Verification").
+    /// A sum over all rows written, in any order (docs/explanation/architecture.md,
+    /// "Verification").
     package var digest: UInt64
     /// What was read and written of a table of objects; nil where its b-tree moved as it was, and
     /// of other tables.

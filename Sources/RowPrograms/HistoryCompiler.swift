@@ -4,8 +4,8 @@ package import Schema
 
 /// Compiles the programs of the history tables, from what becomes of the entities.
 ///
-/// It is what Core Data's own migrations in place do to them (docs/store-format.md, "Persistent
-/// history"): every row stays with its key, but for changes of entities that are gone.
+/// It is what Core Data's own migrations in place do to them (docs/reference/store-format.md,
+/// "Persistent history"): every row stays with its key, but for changes of entities that are gone.
 package struct HistoryCompiler {
   private let source: StoreSchema
   private let destination: StoreSchema

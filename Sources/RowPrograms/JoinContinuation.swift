@@ -5,7 +5,8 @@ package import Schema
 /// How the join tables of a destination are named after those of a source store.
 ///
 /// A model leaves open which of two relationships names the table that joins an entity with itself;
-/// Core Data would not find it under the other name. The rule: docs/migration.md, "Join tables".
+/// Core Data would not find it under the other name. The rule: docs/reference/migration.md, "Join
+/// tables".
 package struct JoinContinuation {
   /// A name that was chosen although nothing proves it.
   package struct Choice: Hashable, Codable, Sendable {

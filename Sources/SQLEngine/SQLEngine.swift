@@ -5,7 +5,7 @@ package import Planning
 package struct SQLEngine: MigrationEngine {
   /// The name `sql`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "sql")
-  /// 1.4 times the source: shards hold all rows (docs/performance.md, "Disk").
+  /// 1.4 times the source: shards hold all rows (docs/explanation/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
 
   /// Refuses objects made one by one, and nothing else.

@@ -1,7 +1,7 @@
 import ObjectModel
 
-/// A derived attribute of a form whose triggers real stores show (docs/store-format.md, "Derived
-/// attributes").
+/// A derived attribute of a form whose triggers real stores show (docs/reference/store-format.md,
+/// "Derived attributes").
 package struct DerivedAttribute: Hashable, Codable, Sendable {
   /// Where the value comes from.
   package enum Source: Hashable, Codable, Sendable {

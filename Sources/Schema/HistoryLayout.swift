@@ -3,9 +3,9 @@ package import ObjectModel
 /// Which bit of `ZCOLUMNS` stands for which property of an entity.
 ///
 /// A change tells the properties that it updated by bits from the highest of the first byte on, in
-/// the order of docs/store-format.md, "Persistent history". To-many relationships come in the order
-/// of a hash table, in which Core Data keeps names that are not known: where others may have pushed
-/// them aside, only a set of bits is known, and which of them is whose is not.
+/// the order of docs/reference/store-format.md, "Persistent history". To-many relationships come in
+/// the order of a hash table, in which Core Data keeps names that are not known: where others may
+/// have pushed them aside, only a set of bits is known, and which of them is whose is not.
 package struct HistoryLayout: Hashable, Sendable {
   /// What a bit stands for.
   package enum Slot: Hashable, Sendable {

@@ -3,7 +3,7 @@ package import ObjectModel
 /// The tables of persistent history: which objects changed, how, and in which transaction.
 ///
 /// They belong to no entity of the model; their rows have entity numbers above all of a model's.
-/// Columns, indexes and numbers are those of docs/store-format.md, "Persistent history".
+/// Columns, indexes and numbers are those of docs/reference/store-format.md, "Persistent history".
 package struct HistoryTables: Hashable, Sendable {
   /// The columns `ZTOMBSTONE0` and up, which keep preserved values of deleted objects.
   package var tombstones: Int

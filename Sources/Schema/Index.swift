@@ -14,7 +14,7 @@ package struct Index: Hashable, Sendable {
     }
   }
 
-  /// The name of the index in the store (docs/store-format.md, "Indexes").
+  /// The name of the index in the store (docs/reference/store-format.md, "Indexes").
   package var name: String
   /// The name of the table.
   package var table: String

@@ -2,7 +2,7 @@
 ///
 /// Of a table that joins an entity with itself either relationship may give the name, and columns
 /// that would have one name get numbers in an order that differs between systems
-/// (docs/store-format.md, "Join tables").
+/// (docs/reference/store-format.md, "Join tables").
 package struct JoinNaming: Hashable, Codable, Sendable {
   /// The relationships that name the tables joining an entity with itself, by entity.
   package var relationships: [String: Set<String>]

@@ -1,7 +1,8 @@
 /// The tables in which `NSPersistentCloudKitContainer` keeps what it knows of iCloud.
 ///
 /// They belong to no entity of the model; their rows have entity numbers above all of a model's.
-/// What is known of them stands in docs/cloudkit.md; no real store of that kind was ever examined.
+/// What is known of them stands in docs/how-to/cloudkit.md; no real store of that kind was ever
+/// examined.
 package enum MirroringTables {
   /// How the names of the tables begin.
   package static let prefix = "ANSCK"

@@ -1,7 +1,7 @@
 import ObjectModel
 
 /// An R-tree over the coordinates of an entity's objects, which three triggers keep
-/// (docs/store-format.md, "R-trees").
+/// (docs/reference/store-format.md, "R-trees").
 package struct SpatialIndex: Hashable, Codable, Sendable {
   /// The name of the virtual table.
   package var name: String

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The tables, columns and indexes in which a store keeps the objects of a model.
 ///
-/// The rules are those of docs/store-format.md, each with its evidence there.
+/// The rules are those of docs/reference/store-format.md, each with its evidence there.
 package struct StoreSchema: Sendable {
   /// The model whose objects the tables keep.
   package let model: ManagedObjectModel

@@ -110,7 +110,8 @@ package enum StoredValue: Hashable, Codable, Sendable {
   }
 }
 
-/// The first byte of a value whose attribute allows external storage (docs/store-format.md).
+/// The first byte of a value whose attribute allows external storage
+/// (docs/reference/store-format.md).
 package enum ExternalTag {
   /// The bytes of the value follow.
   package static let inline: UInt8 = 1

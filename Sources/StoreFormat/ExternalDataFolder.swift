@@ -3,7 +3,8 @@ package import SystemPackage
 
 /// The folder of a store's external binary data, one file for each value.
 package enum ExternalDataFolder {
-  /// The length of a file's name, which is a UUID (docs/store-format.md, "External binary data").
+  /// The length of a file's name, which is a UUID (docs/reference/store-format.md, "External binary
+  /// data").
   package static let nameLength = 36
 
   private static let name: FilePath.Component = "_EXTERNAL_DATA"

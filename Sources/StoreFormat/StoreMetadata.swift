@@ -14,7 +14,7 @@ package struct StoreMetadata: Hashable, Sendable {
     self.plist = plist
   }
 
-  /// Keys of `Z_PLIST` that belong to Core Data (docs/store-format.md, "Metadata").
+  /// Keys of `Z_PLIST` that belong to Core Data (docs/reference/store-format.md, "Metadata").
   package enum Key {
     /// The version hashes, by entity name.
     package static let hashes = "NSStoreModelVersionHashes"

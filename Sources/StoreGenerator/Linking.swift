@@ -41,7 +41,7 @@ struct Link: Sendable {
 }
 
 /// Values of order columns, which in real stores start at 2048 and step by 1024
-/// (docs/store-format.md, "Order").
+/// (docs/reference/store-format.md, "Order").
 enum OrderValue {
   static func of(rank: Int64) -> Int64 { 2048 + 1024 * rank }
 }

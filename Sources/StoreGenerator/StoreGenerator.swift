@@ -31,7 +31,7 @@ package struct StoreGenerator: Sendable {
   private let configuration: String?
 
   /// The framework version of generated stores: among those of real stores that have a checksum
-  /// (from 1333 on) and none of the later additions (docs/store-format.md, "Metadata").
+  /// (from 1333 on) and none of the later additions (docs/reference/store-format.md, "Metadata").
   private static let frameworkVersion: Int64 = 1345
   private static let cacheBytes: Int64 = 32 << 20
 

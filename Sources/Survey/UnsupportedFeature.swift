@@ -1,4 +1,4 @@
-/// A feature of Core Data whose data this version cannot migrate (docs/store-format.md).
+/// A feature of Core Data whose data this version cannot migrate (docs/reference/store-format.md).
 package enum UnsupportedFeature: String, Hashable, Codable, Sendable, CaseIterable {
   /// Persistent history of an unknown form: its tables have other columns than those known.
   case persistentHistory

@@ -4,7 +4,7 @@ import ObjectModel
 import TestSupport
 import Testing
 
-/// Which source name each destination name continues (docs/migration.md, "Renaming").
+/// Which source name each destination name continues (docs/reference/migration.md, "Renaming").
 struct RenamingTests {
   /// An attribute: `a` or, with the identifier x, `a=x`.
   private static func attributes(_ text: String) -> [Attribute] {

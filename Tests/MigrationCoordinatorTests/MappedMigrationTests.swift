@@ -147,7 +147,7 @@ struct GivenMapping {
     _ = try await given.run(mapped)
     _ = try await given.run(inferred)
     func dump(_ path: FilePath) throws -> String {
-      // New objects count their saves anew (docs/migration-policies.md, "Keys").
+      // New objects count their saves anew (docs/reference/migration-policies.md, "Keys").
       try StoreDump.text(of: path).replacing(/Z_OPT=\d+/, with: "")
     }
     #expect(try dump(mapped.destination) == dump(inferred.destination))

@@ -1,5 +1,5 @@
-// Encoded by another program from the tables of docs/status-file.md, with their checksums. Files
-// like these exist: when the layout changes, its version does.
+// Encoded by another program from the tables of docs/reference/status-file.md, with their
+// checksums. Files like these exist: when the layout changes, its version does.
 
 /// A failed run, version 3; zeros at the end are left out.
 let encodedRun = bytes(

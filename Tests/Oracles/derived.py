@@ -1,7 +1,7 @@
 """Derived attributes and R-trees for the oracles: plants them in models and stores, and says
 whether they are right in a result, and go on being right.
 
-The triggers are written here again, from docs/store-format.md and what real stores have.
+The triggers are written here again, from docs/reference/store-format.md and what real stores have.
 """
 import random
 import sqlite3

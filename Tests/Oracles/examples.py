@@ -223,9 +223,9 @@ def colored_posts(tool, corpus, number, target, folder):
 
 
 def page(tool, folder):
-    """docs/policies-in-your-tool.md: its manifest is one, its code stands in the example that is
-    built, and its commands do what it says."""
-    with open(os.path.join(DOCS, "policies-in-your-tool.md"), encoding="utf-8") as file:
+    """docs/how-to/policies-in-your-tool.md: its manifest is one, its code stands in the example
+    that is built, and its commands do what it says."""
+    with open(os.path.join(DOCS, "how-to", "policies-in-your-tool.md"), encoding="utf-8") as file:
         blocks = re.findall(r"^```(swift|)\n(.*?)^```$", file.read(), re.M | re.S)
     source = os.path.join(DOCS, "examples", "Sources", "LibraryExample", "LibraryExample.swift")
     with open(source, encoding="utf-8") as file:

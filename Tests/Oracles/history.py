@@ -1,6 +1,7 @@
 """Persistent history for the oracles: plants it in stores, and says what a migration leaves of it.
 
-Which bit of a mask stands for which property is derived again here from docs/store-format.md.
+Which bit of a mask stands for which property is derived again here from
+docs/reference/store-format.md.
 """
 import sqlite3
 

@@ -102,7 +102,8 @@ def used(tool, folder):
         with open(prefix.at(name), encoding="utf-8") as file:
             text = file.read()
         out += [f"{name} does not name {c}" for c in listed if c not in text]
-    for name in ("README.md", "LICENSE", "docs/migration.md", "docs/schemas/error.schema.json"):
+    for name in ("README.md", "LICENSE", "docs/reference/migration.md",
+                 "docs/schemas/error.schema.json"):
         if not os.path.isfile(prefix.at(f"share/doc/godwit/{name}")):
             out.append(f"{name} is not installed")
     out += dead_links(prefix.at("share/doc/godwit"))

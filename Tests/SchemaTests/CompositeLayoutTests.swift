@@ -4,7 +4,7 @@ import Schema
 import TestSupport
 import Testing
 
-/// The columns of composite attributes (docs/store-format.md, "Composite attributes").
+/// The columns of composite attributes (docs/reference/store-format.md, "Composite attributes").
 struct CompositeLayoutTests {
   private func composite(_ name: String, _ elements: [Attribute]) -> Attribute {
     var attribute = Attribute.optional(name, .composite)

@@ -137,13 +137,13 @@ class ImportGraph(unittest.TestCase):
 
     def test_a_stale_document_is_found(self):
         self.document = DOCUMENT.replace("| Flocks, SystemCalls |", "| Flocks |")
-        self.finds("docs/architecture.md has another import graph than Package.swift: "
+        self.finds("docs/explanation/architecture.md has another import graph than Package.swift: "
                    "run scripts/import-graph")
 
     def test_a_module_without_words_and_words_without_a_module_are_found(self):
         self.document = DOCUMENT.replace("| `Birds` |", "| `Eggs` |")
-        found = self.finds("docs/architecture.md does not say what Birds is")
-        self.assertIn("docs/architecture.md has Eggs, which is no module", found)
+        found = self.finds("docs/explanation/architecture.md does not say what Birds is")
+        self.assertIn("docs/explanation/architecture.md has Eggs, which is no module", found)
 
     def test_drawing_keeps_words_and_the_rest_of_the_document(self):
         targets = graph.read_targets(self.dump, self.sources.__getitem__)

@@ -122,7 +122,7 @@ extension MappingProblem {
     case .castRefused(let value, let name): "\(value.kindName) cannot be cast to \(name)."
     case .kindRefused(let value, let entity, let type):
       "its expression yields \(value.kindName), which is no value of \(attribute(of: entity)), which "
-        + "is \(type.phrase): convert it (docs/expressions.md)."
+        + "is \(type.phrase): convert it (docs/reference/expressions.md)."
     case .notOneValue(let kind, let entity, let type):
       "its expression yields \(kind), and \(attribute(of: entity)) has one value, which is "
         + "\(type.phrase)."

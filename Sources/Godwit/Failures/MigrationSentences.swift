@@ -212,7 +212,7 @@ extension UnsupportedFeature {
         + "do with its tables; were its record metadata dropped, every object would be uploaded "
         + "again as a duplicate: use \(choice: .cloudKit(.carry)) to carry them over by what is "
         + "documented "
-        + "(docs/cloudkit.md), and keep the old store."
+        + "(docs/how-to/cloudkit.md), and keep the old store."
     }
   }
 }

@@ -15,14 +15,14 @@ extension MirroringObstacle {
       "makes objects one by one, which empties the history that CloudKit mirroring relies on: "
         + "migrate by inference, and change values in the app."
     case .unknownForm:
-      "a table of CloudKit's record metadata in a form that is not known (docs/cloudkit.md): nothing "
+      "a table of CloudKit's record metadata in a form that is not known (docs/how-to/cloudkit.md): nothing "
         + "can be done with it."
     case .notCopied:
       "a view, a trigger or a virtual table of CloudKit mirroring, which nobody knows of: remove it, "
         + "in a copy of the store."
     case .mayHoldNumbers(let count):
       "\(CountText(count, "value")) that may be entity numbers, which change, and nothing "
-        + "proves that they are any (docs/cloudkit.md says how to help): keep the numbers of all "
+        + "proves that they are any (docs/how-to/cloudkit.md says how to help): keep the numbers of all "
         + "entities, by names that sort behind the old ones."
     case .leadsToRecords(let count):
       "\(CountText(count, "value")) that lead\(count == 1 ? "s" : "") to record metadata of "
@@ -39,7 +39,7 @@ extension [StageAccounts.OfTable] {
     let (before, after) = (reduce(0) { $0 + $1.rowsIn }, reduce(0) { $0 + $1.rowsOut })
     return "CloudKit mirroring: \(CountText(count, "table")) with \(GroupedText(after)) "
       + (before == after ? "" : "of \(GroupedText(before)) ")
-      + "rows to be carried over; no real store has proven that CloudKit takes them so (docs/cloudkit.md): "
+      + "rows to be carried over; no real store has proven that CloudKit takes them so (docs/how-to/cloudkit.md): "
       + "keep the old store."
   }
 }

@@ -114,7 +114,7 @@ extension ObjectMigrationError {
     case .policiesNotRegistered(let names):
       "the mapping model names policies that nobody registered: "
         + names.joined(separator: ", ")
-        + "; register each under that very name, in an executable that links Godwit (docs/policies-in-your-tool.md)"
+        + "; register each under that very name, in an executable that links Godwit (docs/how-to/policies-in-your-tool.md)"
     case .policyFailed(let hook): "the policy failed in \(hook)"
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "

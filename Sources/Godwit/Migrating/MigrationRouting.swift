@@ -8,8 +8,9 @@ public struct MigrationRouting: Sendable {
   /// Folders with mapping models, each of which is used where it fits; the folders of the models
   /// are searched too.
   public var mappingFolders: [FilePath] = []
-  /// Expressions for attributes, each as `Entity.property=EXPRESSION` (docs/expressions.md), which
-  /// count instead of what the mapping of the step says of them.
+  /// Expressions for attributes, each as `Entity.property=EXPRESSION`
+  /// (docs/reference/expressions.md), which count instead of what the mapping of the step says of
+  /// them.
   ///
   /// An attribute that is new, mandatory and without a default gets its values so.
   public var settings: [String] = []

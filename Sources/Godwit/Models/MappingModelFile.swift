@@ -11,7 +11,7 @@ public import SystemPackage
 ///
 /// ```swift
 /// let mapping = try MappingModelFile(contentsOf: "Shop3to4.xcmappingmodel")
-/// try mapping.write(to: "Shop3to4.json")  // docs/mapping-file.md
+/// try mapping.write(to: "Shop3to4.json")  // docs/reference/mapping-file.md
 /// ```
 public struct MappingModelFile: Sendable {
   /// A side of a mapping model.
@@ -136,7 +136,7 @@ public struct MappingModelFile: Sendable {
 
   // MARK: Writing
 
-  /// The mapping model as JSON (docs/mapping-file.md).
+  /// The mapping model as JSON (docs/reference/mapping-file.md).
   ///
   /// - Throws: `MigrationFailure`, if a value in it has no text.
   public func text() throws -> String {

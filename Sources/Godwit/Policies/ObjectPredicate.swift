@@ -17,7 +17,7 @@ struct ObjectPredicate {
       throw MigrationFailure(
         .usage,
         "the predicate cannot be read: \(error); write it as NSPredicate does, such as "
-          + "name BEGINSWITH \"A\" AND pages > 100 (docs/expressions.md).")
+          + "name BEGINSWITH \"A\" AND pages > 100 (docs/reference/expressions.md).")
     }
     for expression in core.expressions {
       try Self.check(expression, of: entity, in: model, text: text)

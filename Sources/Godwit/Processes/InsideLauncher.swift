@@ -7,7 +7,7 @@ import SystemCalls
 
 // A trap here ends the coordinator, and so does a kill: what that leaves is what a kill of a
 // coordinator leaves anyway. The source is as it was, and the next run begins with what is done
-// (docs/crash-safety.md, "What a kill leaves").
+// (docs/explanation/crash-safety.md, "What a kill leaves").
 
 /// Executes the orders of small plans in threads of this process, and starts worker processes for
 /// all others.

@@ -22,7 +22,8 @@ public struct StoreObjects: Sendable {
   public var store: FilePath
   /// The entity, with whose objects those of its subentities come.
   public var entity: String
-  /// Which objects are read, in the syntax of `NSPredicate` (docs/expressions.md); nil for all.
+  /// Which objects are read, in the syntax of `NSPredicate` (docs/reference/expressions.md); nil
+  /// for all.
   public var predicate: String?
   /// How many objects are read at most.
   public var limit: Int64 = 20

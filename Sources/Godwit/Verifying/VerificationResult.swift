@@ -5,7 +5,7 @@ import Verification
 extension StoreVerification {
   /// One difference between the new store and what the old one should have become.
   public struct Difference: Hashable, Sendable, Encodable, CustomStringConvertible {
-    /// The kind: `rowMissing`, `value`, `reference` and so on (docs/verification.md).
+    /// The kind: `rowMissing`, `value`, `reference` and so on (docs/reference/verification.md).
     public var kind: String
     /// The table or the file.
     public var table: String?

@@ -14,7 +14,7 @@ struct FleetCommand: ParsableCommand {
       "godwit fleet status Autumn",
     ],
     statuses: [:],
-    page: "docs/fleets.md",
+    page: "docs/how-to/fleets.md",
     subcommands: [
       FleetCreateCommand.self, FleetPlanCommand.self, FleetRunCommand.self,
       FleetSubmitCommand.self, FleetStatusCommand.self, FleetListCommand.self,
@@ -38,7 +38,7 @@ struct FleetCreateCommand: ParsableCommand {
       "godwit fleet create Winter '*.sqlite' --to Shop.xcdatamodeld --output New",
     ],
     statuses: [66: "there is no store", 73: "there is a fleet of that name already"],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet, which is made.")
   var fleet: FilePath
@@ -240,7 +240,7 @@ struct FleetRunCommand: AsyncParsableCommand {
       75: "stores are left: interrupted, or stopped by --canary or --max-failures",
       78: "a store cannot be migrated; and any other status with which one failed",
     ],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @OptionGroup var options: FleetRunOptions
 
@@ -274,7 +274,7 @@ struct FleetRetryCommand: AsyncParsableCommand {
       75: "stores are left",
       78: "a store cannot be migrated; and any other status with which one failed",
     ],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @OptionGroup var options: FleetRunOptions
 

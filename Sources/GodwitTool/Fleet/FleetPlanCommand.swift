@@ -13,7 +13,7 @@ struct FleetPlanCommand: AsyncParsableCommand {
       65: "a store is damaged, or none",
       78: "a store cannot be migrated",
     ],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath

@@ -17,7 +17,7 @@ struct FleetStatusCommand: AsyncParsableCommand {
       75: "stores have no result, or were rolled back",
       78: "a store cannot be migrated; and any other status with which one failed",
     ],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
@@ -105,7 +105,7 @@ struct FleetListCommand: ParsableCommand {
       "godwit fleet list Autumn --failed --array --elements 20",
     ],
     statuses: [:],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
@@ -182,7 +182,7 @@ struct FleetRollbackCommand: AsyncParsableCommand {
       69: "something uses a store, or runs the fleet",
       73: "an old store was changed since it was kept",
     ],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
@@ -230,7 +230,7 @@ struct FleetSubmitCommand: AsyncParsableCommand {
       "godwit fleet submit slurm Autumn --elements 20 --print -- --partition=main --cpus-per-task=4"
     ],
     statuses: [66: "there is no sbatch", 74: "sbatch refuses a job"],
-    page: "docs/fleets.md")
+    page: "docs/how-to/fleets.md")
 
   /// The schedulers that take jobs.
   enum Scheduler: String, WordArgument {

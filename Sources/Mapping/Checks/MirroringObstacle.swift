@@ -1,7 +1,7 @@
 /// Why a store that is mirrored with CloudKit cannot be migrated with its mirroring.
 ///
 /// iCloud's schema only ever grows, and learns of changed objects from the history alone
-/// (docs/cloudkit.md).
+/// (docs/how-to/cloudkit.md).
 package enum MirroringObstacle: Hashable, Sendable {
   /// What a model changes of what iCloud's schema keeps.
   package enum Change: Hashable, Sendable {

@@ -4,7 +4,7 @@ package import ObjectModel
 /// Infers what Core Data calls a lightweight mapping between two models.
 ///
 /// Entities and properties are matched by renaming identifier, which is the own name where none is
-/// set; where that leaves both sides unmatched, by name (docs/migration.md, "Renaming").
+/// set; where that leaves both sides unmatched, by name (docs/reference/migration.md, "Renaming").
 package struct MappingInference {
   /// The inferred mapping model; of use only without `refusals`.
   package private(set) var mapping = MappingModel(entityMappings: [])

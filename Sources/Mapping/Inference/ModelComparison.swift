@@ -3,8 +3,9 @@ package import ObjectModel
 /// What two models say differently, and which entities and properties of the one continue those of
 /// the other.
 ///
-/// Entities and properties are paired as a mapping is inferred (docs/migration.md, "Renaming");
-/// what no mapping looks at, such as transient properties and indexes, is paired by name.
+/// Entities and properties are paired as a mapping is inferred (docs/reference/migration.md,
+/// "Renaming"); what no mapping looks at, such as transient properties and indexes, is paired by
+/// name.
 package struct ModelComparison: Hashable, Codable, Sendable {
   /// What became of an entity, a property or an index.
   package enum Fate: String, Hashable, Codable, Sendable, CaseIterable {

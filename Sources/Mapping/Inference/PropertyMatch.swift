@@ -100,7 +100,7 @@ struct PropertyMatch {
   /// their entity is otherwise the same.
   ///
   /// An entity's hash covers the elements and not the name, so to Core Data such an entity has not
-  /// changed (docs/migration.md, "Inferred").
+  /// changed (docs/reference/migration.md, "Inferred").
   private static func renamedComposites(
     from old: [Attribute], to new: [Attribute],
     pairs: (sourceByDestination: [String: String], ambiguities: [RenamingMatch.Ambiguity]),

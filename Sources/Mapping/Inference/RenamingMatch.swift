@@ -2,7 +2,7 @@ import ObjectModel
 
 /// Pairs the names of a source with those of a destination by their renaming identifiers.
 ///
-/// The rule with its reasons: docs/migration.md, "Renaming".
+/// The rule with its reasons: docs/reference/migration.md, "Renaming".
 struct RenamingMatch: Hashable {
   /// A name and the identifier under which it continues another one.
   struct Name: Hashable {

@@ -9,7 +9,7 @@ import Survey
 /// Whether a store can be migrated with its CloudKit mirroring, and what of that goes.
 ///
 /// Rows stay as they are but for the entity numbers of record metadata, the only ones that are
-/// known to be there (docs/cloudkit.md).
+/// known to be there (docs/how-to/cloudkit.md).
 struct MirroringCheck {
   /// Why mirroring could not go on.
   private(set) var refusals: [Refusal] = []

@@ -75,7 +75,7 @@ package struct ObjectMigration {
     package var name: String
     /// Rows in the table.
     package var rows: Int64
-    /// A sum over all rows, in any order (docs/architecture.md, "Verification").
+    /// A sum over all rows, in any order (docs/explanation/architecture.md, "Verification").
     package var digest: UInt64
   }
 

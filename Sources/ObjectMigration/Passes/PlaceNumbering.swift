@@ -38,7 +38,7 @@ struct PlaceNumbering {
     }
   }
 
-  /// From 2048 in steps of 1024, per owner (docs/store-format.md, "Entity tables").
+  /// From 2048 in steps of 1024, per owner (docs/reference/store-format.md, "Entity tables").
   private func number(
     table: String, owner: String, order: String, key: String
   ) throws {

@@ -12,7 +12,7 @@ final class EntityStatements {
     let columns = facts.columns.map(SQL.identifier)
     read = try context.statements.statement(
       sql: "SELECT \((["Z_PK"] + columns).joined(separator: ", ")) FROM \(table) WHERE Z_PK = ?")
-    // A new object has been saved once (docs/store-format.md).
+    // A new object has been saved once (docs/reference/store-format.md).
     let names = ["Z_ENT", "Z_OPT", "Z_PK"] + columns
     let values = ["\(facts.number)", "1", "?"] + columns.map { _ in "?" }
     insert = try context.statements.statement(

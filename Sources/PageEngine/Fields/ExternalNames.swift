@@ -1,5 +1,5 @@
 /// The name of a file of its own in which a binary value lies, as the value in the store gives it:
-/// a tag and the name (docs/store-format.md, "External binary data").
+/// a tag and the name (docs/reference/store-format.md, "External binary data").
 package struct ExternalName: BitwiseCopyable {
   private static let tag: UInt8 = 2
   /// A longer value is no name, whatever it begins with.

@@ -2,7 +2,8 @@
 ///
 /// Eight bytes can be read where a number begins, however short it is.
 package struct Field {
-  /// The serial type, which says the value's type and size (docs/store-pages.md, "Records").
+  /// The serial type, which says the value's type and size (docs/reference/store-pages.md,
+  /// "Records").
   package var type: UInt64
   /// Valid only until the row that it came from is left; nil where the type has no bytes.
   package var body: UnsafeRawPointer?
@@ -101,7 +102,7 @@ package struct Field {
   }
 }
 
-/// What a column makes of a value that it is given (docs/store-pages.md, "Affinity").
+/// What a column makes of a value that it is given (docs/reference/store-pages.md, "Affinity").
 package enum Affinity: String, Hashable, Codable, Sendable {
   /// By declared type: `INTEGER`, `FLOAT`, `TIMESTAMP` or `DECIMAL`, `VARCHAR`, `BLOB`.
   case integer, real, numeric, text, none

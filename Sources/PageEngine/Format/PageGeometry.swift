@@ -3,7 +3,7 @@ package import SystemPackage
 
 /// Where things lie in a store: pages of 4096 bytes, none reserved, with incremental vacuum.
 ///
-/// The rules are those of docs/store-pages.md.
+/// The rules are those of docs/reference/store-pages.md.
 package enum PageGeometry {
   /// The bytes of a page of the result.
   package static let pageSize = 4096

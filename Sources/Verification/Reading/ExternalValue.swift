@@ -3,7 +3,7 @@ import SystemCalls
 import SystemPackage
 
 /// A value of an attribute that allows external storage: a tag, then the bytes or the name of a
-/// file (docs/store-format.md, "External binary data").
+/// file (docs/reference/store-format.md, "External binary data").
 enum ExternalValue {
   static let inlineTag: UInt8 = 1
   static let fileTag: UInt8 = 2

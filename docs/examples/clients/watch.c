@@ -1,4 +1,4 @@
-// Watches a migration by its status file (docs/status-file.md).
+// Watches a migration by its status file (docs/reference/status-file.md).
 //
 // cc -o watch watch.c -llmdb && ./watch New.sqlite.godwit/status.mdb
 #include <lmdb.h>

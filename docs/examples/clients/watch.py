@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Watches a migration by its status file, with nothing but liblmdb (docs/status-file.md).
+"""Watches a migration by its status file, with nothing but liblmdb (docs/reference/status-file.md).
 
 usage: watch.py New.sqlite.godwit/status.mdb [SECONDS]
 
