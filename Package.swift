@@ -37,7 +37,7 @@ let package = Package(
     // The order of targets is the order of layers, which `scripts/import-graph` checks: a target
     // depends only on targets declared before it.
 
-    // MARK: Values: what a migration is about; no files, no processes, no clock
+    // MARK: Values: the values of a migration; no files, no processes, no clock
     .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
     .module("Digests", ["CSodium"]),
     .module("Expressions", ["Digests"]),
@@ -48,7 +48,7 @@ let package = Package(
     .module(
       "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", .systemPackage]),
 
-    // MARK: Files: what lies on disk
+    // MARK: Files: files on disk
     .module("KeyedArchives"),
     .target(
       name: "CSystemShims",
@@ -99,7 +99,7 @@ let package = Package(
         .grdbSQLite, .systemPackage,
       ]),
 
-    // MARK: Engines: each plans a stage, writes its shards and puts them together
+    // MARK: Engines: each plans a stage, writes its shards and assembles them
     .module(
       "MigrationEngine",
       [
@@ -137,7 +137,7 @@ let package = Package(
         "Planning", "SQLEngine", "StoreFormat", "Survey",
       ]),
 
-    // MARK: Processes: what runs; the worker and the coordinator never import each other
+    // MARK: Processes: processes; the worker and the coordinator never import each other
     .module(
       "StoreGenerator",
       [
