@@ -74,6 +74,41 @@ class Tidy(unittest.TestCase):
         self.tidy.check_names(pathlib.Path("Sources/Birds/Utils.swift"))
         self.assertEqual(len(self.tidy.findings), 6)
 
+    def sentences(self, text):
+        self.tidy.findings.clear()
+        self.tidy.check_sentences(pathlib.Path("docs/page.md"), text)
+        return self.tidy.findings
+
+    def test_a_long_sentence_is_found_wherever_it_stands(self):
+        words = "Egg " + "egg " * 28
+        long, short = words + "egg nest.", words + "nest."
+        for frame in ("{}", "One. {}", "- {}", "1. {}", "| a | {} |", "{}\n\n- b", "# {}"):
+            self.assertEqual(self.sentences(frame.format(short)), [], frame)
+            self.assertEqual(len(self.sentences(frame.format(long))), 1, frame)
+        self.assertEqual(self.sentences(f"a\n\n{words}\negg nest.")[0][:35],
+                         "docs/page.md:3: a sentence of 31 wo")
+
+    def test_code_links_and_statements_do_not_make_a_sentence_long(self):
+        words = "Egg " + "egg " * 19
+        for text in (f"{words}`{words}`", f"```sh\n{words * 2}\n```", f"{words}; {words}",
+                     f"{words}. {words}", f"{words}\n\n{words}", f"- {words}\n- {words}",
+                     f"[{words}](nest.md)", f"{words}: `a`. {words}"):
+            self.assertEqual(self.sentences(text), [], text)
+
+    def test_words_to_avoid_are_found_but_in_code(self):
+        self.assertEqual(self.sentences("Eggs lie next to `beside` it."), [])
+        self.assertEqual(self.sentences("Eggs lie\nBeside it."),
+                         ["docs/page.md:1: `Beside`: use next to"])
+        self.assertEqual(len(self.sentences("Nobody says so.\n\n| it goes on |")), 3)
+
+    def test_figures_count_sentences_and_words_to_avoid(self):
+        words, mean, share, count = self.tidy.figures(
+            ["One nest has two eggs. Egg " + "egg " * 25 + ". Nobody knows what it was."])
+        self.assertEqual((words, count), (36, 1))
+        self.assertAlmostEqual(mean, 12)
+        self.assertAlmostEqual(share, 100 / 3)
+        self.assertEqual(self.tidy.comments("/// An egg.\nlet a = 1  // beside\n"), "An egg.\n\n")
+
     def test_a_long_subject_is_found(self):
         def commit(subject):
             self.tidy.findings.clear()
