@@ -109,6 +109,23 @@ class Tidy(unittest.TestCase):
         self.assertAlmostEqual(share, 100 / 3)
         self.assertEqual(self.tidy.comments("/// An egg.\nlet a = 1  // beside\n"), "An egg.\n\n")
 
+    def test_messages_are_texts_in_which_a_value_is_one_word(self):
+        source = '''  let text = "the nest " + "\\(name(of: "a")) has \\(count) eggs"
+  let word = "nest"
+'''
+        self.assertEqual(self.tidy.messages(source), "the nest `value` has `value` eggs")
+
+    def test_more_words_to_avoid_than_are_left_are_found(self):
+        (self.tidy.ROOT / "docs/commands.md").write_text("Eggs.\n")
+        path = self.tidy.ROOT / "Sources/Birds/Nest.swift"
+        path.write_text("/// Nobody says so.\n")
+        self.tidy.LEFT = {"comments": 2, "help": 0, "messages": 0}
+        self.tidy.check_left([pathlib.Path("Sources/Birds/Nest.swift")])
+        self.assertEqual(self.tidy.findings, [])
+        self.tidy.LEFT["comments"] = 1
+        self.tidy.check_left([pathlib.Path("Sources/Birds/Nest.swift")])
+        self.assertEqual(len(self.tidy.findings), 1)
+
     def test_a_long_subject_is_found(self):
         def commit(subject):
             self.tidy.findings.clear()
