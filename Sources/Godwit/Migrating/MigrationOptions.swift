@@ -76,7 +76,7 @@ extension StoreMigration {
     ///
     /// It is followed by the executable and its arguments, and has to pass standard input and
     /// standard output through. Store, work folder and executable have to be at the same paths
-    /// wherever it starts workers (docs/nodes.md).
+    /// wherever it starts workers (docs/how-to/nodes.md).
     public var launcher: [String] = []
 
     /// Two workers of the running executable.
