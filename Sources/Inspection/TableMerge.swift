@@ -26,8 +26,10 @@ struct TableMerge {
 
   init(_ table: EntityTable, first: ObjectReader, second: ObjectReader) throws {
     self.table = table
-    self.first = try TableCursor(table, reader: first)
-    self.second = try TableCursor(table, reader: second)
+    // The bytes of one text differ by the encoding.
+    let isAlike = first.encoding == second.encoding
+    self.first = try TableCursor(table, reader: first, leavesLong: isAlike)
+    self.second = try TableCursor(table, reader: second, leavesLong: isAlike)
     properties = Self.properties(of: table, model: first.schema.model)
     places = table.columns.indices.filter {
       switch table.columns[$0].role {
@@ -177,88 +179,5 @@ struct TableMerge {
     let one = try first.words(of: property, key: key)
     let other = try second.words(of: property, key: key)
     return (one, one == other ? "\(other), and differs behind what is shown" : other)
-  }
-}
-
-extension Column {
-  /// Whether its blobs are compared in parts where they are long: those of numbers are not meant
-  /// to be there.
-  fileprivate var mayBeLong: Bool { type == .blob || type == .varchar }
-}
-
-/// The rows of a table in the order of their keys.
-final class TableCursor {
-  /// The column of the entity number in `row`.
-  static let entityColumn = 1
-  /// The column of `row` with which those of the table begin.
-  static let firstColumn = 3
-  /// Blobs of more bytes are compared in parts.
-  private static let longBytes = 1 << 16
-
-  let row: PreparedStatement
-  let cells: CellReader
-  let reader: ObjectReader
-  private let table: EntityTable
-  private var hasEnded = false
-
-  init(_ table: EntityTable, reader: ObjectReader) throws {
-    self.table = table
-    self.reader = reader
-    cells = CellReader(
-      table: table.name, columns: table.columns.map(\.name), statements: reader.statements,
-      isUTF16: reader.isUTF16)
-    let long = table.columns.map { column in
-      let name = SQL.identifier(name: column.name)
-      return column.mayBeLong
-        ? "(typeof(\(name)) = 'blob' AND length(\(name)) > \(Self.longBytes))" : nil
-    }
-    let values = zip(table.columns, long).map { column, long in
-      let name = SQL.identifier(name: column.name)
-      return long.map { "CASE WHEN \($0) THEN NULL ELSE \(name) END" } ?? name
-    }
-    let flags = long.compactMap(\.self)
-    let flag = flags.isEmpty ? "0" : flags.joined(separator: " OR ")
-    row = try reader.statements.statement(
-      sql: """
-        SELECT Z_PK, Z_ENT, \(flag), \(values.joined(separator: ", ")) \
-        FROM main.\(SQL.identifier(name: table.name)) NOT INDEXED ORDER BY Z_PK
-        """)
-  }
-
-  /// The key of the next row; nil after the last.
-  func next() throws -> Int64? {
-    if hasEnded { return nil }
-    guard try row.step() else {
-      hasEnded = true
-      return nil
-    }
-    return row.integer(column: 0)
-  }
-
-  /// Whether some value of the row has to be compared in parts.
-  var hasLong: Bool { row.integer(column: 2) != 0 }
-
-  /// The entity of the row; the table with the number where the model has none.
-  var entity: String {
-    let number = row.key(column: Self.entityColumn)
-    if let number, let name = reader.schema.numbers[EntityNumber(rawValue: number)] { return name }
-    return "\(table.name) (Z_ENT \(number.map { "\($0)" } ?? "no number"))"
-  }
-
-  /// A value of the row as people read it.
-  func words(of property: TableMerge.Property, key: Int64) throws -> String {
-    if let found = try reader.property(named: property.name, of: entity, key: key) {
-      return found.words
-    }
-    // The keys of owners, and what is in columns of other entities.
-    return switch try cells.cell(column: property.columns[0], key: key, head: 64) {
-    case nil, .null?: "nil"
-    case .integer(let number)?: "\(number)"
-    case .real(let number)?: "\(number)"
-    case .text(let head, let bytes)?:
-      "\"\(TextHead(head, isUTF16: reader.isUTF16, isWhole: Int64(head.count) == bytes).text)\""
-    case .blob(let head, let bytes)?:
-      "\(BinaryForm.hexadecimal(head.prefix(ValueExtent.beginning.bytes))) (\(bytes) \(bytes == 1 ? "byte" : "bytes"))"
-    }
   }
 }

@@ -70,6 +70,45 @@ import Testing
     #expect(try back.run().total == 1)
   }
 
+  /// Texts of 300,000 characters of two bytes and blobs of as many bytes, in rows 1, 2 and 4.
+  private static let long = """
+    UPDATE ZITEM SET ZTITLE = replace(hex(zeroblob(150000)), '0', 'é') WHERE Z_PK IN (1, 2);
+    UPDATE ZITEM SET ZSMALL = zeroblob(300000) WHERE Z_PK IN (2, 4);
+    """
+
+  @Test(
+    arguments: [
+      ("UPDATE ZITEM SET ZTITLE = ZTITLE || 'e' WHERE Z_PK = 1", "value Item/1 title"),
+      (
+        "UPDATE ZITEM SET ZTITLE = substr(ZTITLE, 1, 299999) || 'è' WHERE Z_PK = 2",
+        "value Item/2 title"
+      ),
+      ("UPDATE ZITEM SET ZTITLE = 'short' WHERE Z_PK = 2", "value Item/2 title"),
+      ("UPDATE ZITEM SET ZTITLE = CAST(ZTITLE AS BLOB) WHERE Z_PK = 1", "value Item/1 title"),
+      ("UPDATE ZITEM SET ZSMALL = X'01' WHERE Z_PK = 1", "value Item/1 small"),
+      (
+        "UPDATE ZITEM SET ZSMALL = CAST(zeroblob(299999) || X'01' AS BLOB) WHERE Z_PK = 4",
+        "value Comic/4 small"
+      ),
+      ("UPDATE ZITEM SET ZPAGES = 413 WHERE Z_PK = 1", "value Item/1 pages"),
+      ("UPDATE ZITEM SET ZAUTHOR = NULL WHERE Z_PK = 3", "value Comic/3 author"),
+      ("DELETE FROM ZITEM WHERE Z_PK = 4", "onlyInFirst Comic/4"),
+    ])
+  func `a difference beside and within long values is found, and nothing else`(
+    sql: String, told: String
+  ) throws {
+    let shop = try GivenShop()
+    for store in [shop.first, shop.second] { try shop.change(Self.long, in: store) }
+    #expect(try shop.diff().isAlike)
+    try shop.change(sql, in: shop.second)
+    let report = try shop.diff()
+    #expect(report.differences.count == 1)
+    #expect(report.differences.map(Self.words).allSatisfy { $0.hasPrefix(told) })
+    var back = StoreDiff(of: shop.second, and: shop.first)
+    back.models = [shop.model]
+    #expect(try back.run().total == 1)
+  }
+
   private static func words(_ difference: StoreDiff.Difference) -> String {
     "\(difference.kind) \(difference.entity)/\(difference.key) \(difference.property ?? "nil") "
       + "\(difference.first ?? "nil") \(difference.second ?? "nil")"

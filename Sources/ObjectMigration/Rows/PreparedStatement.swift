@@ -126,6 +126,29 @@ package final class PreparedStatement {
     return false
   }
 
+  /// What `step(longest:)` finds.
+  package enum Step {
+    /// A row, or the end.
+    case row, end
+    /// A row with a longer value, at which the statement was reset.
+    case tooLong
+  }
+
+  /// Goes to the next row, unless that one has a text or blob of more bytes than these.
+  ///
+  /// SQLite reads no more than the header of a value that is longer than its limit.
+  package func step(longest: Int) throws -> Step {
+    inserts.settle()
+    let connection = db.sqliteConnection
+    let before = sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, Int32(longest))
+    defer { sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, before) }
+    do {
+      return try advance() ? .row : .end
+    } catch let error as DatabaseError where error.resultCode == .SQLITE_TOOBIG {
+      return .tooLong
+    }
+  }
+
   /// Runs a statement without rows.
   func execute() throws { while try step() {} }
 
