@@ -73,7 +73,7 @@ import Testing
       source: try #require(file.source?.model),
       destination: try #require(file.destination?.model))
     #expect(set.problems.isEmpty)
-    #expect(set.leftOut == [MappingSetProblem(.notCovered(.source, entity: "ImageThumbnail"))])
+    #expect(set.leftOut == [MappingSetProblem(.removed(entity: "ImageThumbnail"))])
   }
 
   @Test func `a mapping model made for another version names what changed`() throws {

@@ -111,6 +111,20 @@ import Testing
     #expect(single.leftOut == missing)
   }
 
+  @Test func `an entity that the destination lacks is dropped, and needs no mapping`() throws {
+    let all = ShopModels.mapping().entityMappings
+    let source = try ShopModels.model()
+    let destination = try ManagedObjectModel(entities: source.entities.filter { $0.name != "Log" })
+    for pieces in [[[all[0], all[2]]], [[all[0], all[2]], []]] {
+      let set = MappingSet(
+        pieces: pieces.enumerated().map {
+          .init(name: "\($0)", mapping: MappingModel(entityMappings: $1))
+        }, source: source, destination: destination)
+      #expect(set.problems.isEmpty)
+      #expect(set.leftOut == [.init(.removed(entity: "Log"))])
+    }
+  }
+
   @Test func `an overlap is refused, and disjoint filters are none`() throws {
     var all = ShopModels.mapping().entityMappings
     var again = all[1]

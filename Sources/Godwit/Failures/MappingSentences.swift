@@ -220,6 +220,9 @@ extension MappingSetProblem {
     switch reason {
     case .notCovered(let side, let entity):
       return "the \(side.rawValue) entity \(entity) has no mapping: add one."
+    case .removed(let entity):
+      return "the source entity \(entity), which the destination model lacks: its objects are "
+        + "dropped."
     case .coveredTwice(let mapping, let otherPiece, let other):
       return "\(piece)\(mapping) does what \(other) of \(otherPiece) does too: "
         + "leave one out, or give both filters that keep them apart."

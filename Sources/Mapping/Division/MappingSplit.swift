@@ -40,6 +40,8 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
   package enum Reason: Hashable, Sendable {
     /// No mapping of the set mentions the entity.
     case notCovered(MappingSide, entity: String)
+    /// No mapping of the set mentions the source entity, which the destination model lacks.
+    case removed(entity: String)
     /// Another mapping model of the set, or the same one, takes the same objects to the same
     /// entity.
     case coveredTwice(mapping: String, otherPiece: String, otherMapping: String)
@@ -94,16 +96,24 @@ package struct MappingSet {
     pieces: [Piece], source: ManagedObjectModel, destination: ManagedObjectModel
   ) {
     self.pieces = pieces
-    checkCoverage(.source, model: source)
-    checkCoverage(.destination, model: destination)
+    let continued = RenamingMatch.entities(from: source, to: destination).sourceByDestination
+    checkCoverage(.source, entities: source.entities) { continued.values.contains($0) }
+    checkCoverage(.destination, entities: destination.entities) { _ in true }
     checkOverlaps()
     checkLinks(source, destination: destination)
   }
 
-  private mutating func checkCoverage(_ side: MappingSide, model: ManagedObjectModel) {
+  /// - Parameter isKept: called with the name of an entity, whether the other model has it too.
+  private mutating func checkCoverage(
+    _ side: MappingSide, entities: [Entity], isKept: (String) -> Bool
+  ) {
     let covered = Set(
       pieces.flatMap { $0.mapping.entityMappings.compactMap { $0.entityName(side: side) } })
-    for entity in model.entities where !entity.isAbstract && !covered.contains(entity.name) {
+    for entity in entities where !entity.isAbstract && !covered.contains(entity.name) {
+      guard isKept(entity.name) else {
+        leftOut.append(MappingSetProblem(.removed(entity: entity.name)))
+        continue
+      }
       let problem = MappingSetProblem(.notCovered(side, entity: entity.name))
       if pieces.count == 1 { leftOut.append(problem) } else { problems.append(problem) }
     }
