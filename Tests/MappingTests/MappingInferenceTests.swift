@@ -104,6 +104,25 @@ struct MappingInferenceTests {
     #expect(inference.conditions.first?.code == .validationMissingMandatoryProperty)
   }
 
+  @Test func `a condition tells where a default value would not be unique`() throws {
+    func demands(unique: [[String]]) throws -> [Condition.Demand] {
+      try infer(
+        [Entity("A", [.optional("x")])],
+        [Entity("A", [.mandatory("n"), .mandatory("x")], unique: unique)]
+      ).conditions.map(\.demand)
+    }
+    let plain = [
+      Condition.Demand.noObjects(missing: "n"), .noMissingValues(attribute: "x"),
+    ]
+    #expect(try demands(unique: []) == plain)
+    #expect(try demands(unique: [["n", "x"]]).filter(plain.contains) == plain)
+    let unique = [
+      Condition.Demand.noObjects(missing: "n", isUnique: true),
+      .noMissingValues(attribute: "x", isUnique: true),
+    ]
+    #expect(try demands(unique: [["n"], ["x"]]).filter(unique.contains) == unique)
+  }
+
   @Test func `optional becomes mandatory with a default, or asks for values`() throws {
     let inference = try infer(
       [Entity("A", [.optional("x"), .optional("y")])],

@@ -375,6 +375,25 @@ extension Refusal {
     "use \(option: .set, "\(entity).\(property ?? "ATTRIBUTE")=EXPRESSION")"
   }
 
+  /// How the model gives objects a value, or what else it may say.
+  private func remedy(orElse other: String) -> String {
+    // An element has no default but that of its composite, which the app's code gives.
+    property.map { Attribute.isElement(name: $0) } == true
+      ? "use a mapping model, or make its composite attribute optional"
+      : "give it a default value or \(other)"
+  }
+
+  /// The option that gives objects without a value in a source attribute one of their own.
+  private func setting(_ property: String?, inPlaceOfNilOf source: String) -> String {
+    let expression = Self.keepingOthers("\(entity).\(property ?? "ATTRIBUTE")", source)
+    return "give each a value of its own and leave the others theirs: use "
+      + "\(option: .set, expression), \(Self.identifiers)"
+  }
+
+  /// The expressions that are different for each object.
+  private static let identifiers =
+    "such as uuid() for a UUID and CAST(uuid(), \"NSString\") for a text"
+
   private static func explanation(
     of fault: ExternalFileFault, values: String, names: [String], count: Int64
   ) -> Explanation {
@@ -398,18 +417,18 @@ extension Refusal {
   private func explanation(
     of demand: Condition.Demand, count: Int64, keys: [Int64]
   ) -> Explanation {
-    let isElement = property.map { Attribute.isElement(name: $0) } ?? false
-    // An element has no default but that of its composite, which the app's code gives.
-    let remedy =
-      isElement
-      ? "use a mapping model, or make its composite attribute optional" : "give it a default value"
     let objects = "\(CountText(count, "object"))"
     let some = Self.objects(count: count, keys: keys)
     return switch demand {
+    case .noObjects(_, isUnique: true):
+      Explanation(
+        "mandatory, without a default, and new: \(objects) would lack it, and it has to be unique",
+        advice: "make it optional, or give each a value of its own: \(setting(property)), "
+          + Self.identifiers)
     case .noObjects:
       Explanation(
         "mandatory, without a default, and new: \(objects) would lack it",
-        advice: "\(isElement ? remedy : "\(remedy) or make it optional"), or \(setting(property))")
+        advice: "\(remedy(orElse: "make it optional")), or \(setting(property))")
     case .noObjectsLeftNil:
       Explanation(
         "mandatory, without a default, and the mapping model gives \(objects) no value",
@@ -421,10 +440,14 @@ extension Refusal {
     case .noObjectsOfAbstract:
       Explanation(
         "abstract now, and the store has \(some) of it", advice: "use a mapping model")
+    case .noMissingValues(let source, isUnique: true):
+      Explanation(
+        "mandatory now, without a default, and missing in \(some), and it has to be unique",
+        advice: "keep it optional, or \(setting(property, inPlaceOfNilOf: source))")
     case .noMissingValues:
       Explanation(
         "mandatory now, without a default, and missing in \(some)",
-        advice: "\(isElement ? remedy : "\(remedy) or keep it optional"), or \(setting(property))")
+        advice: "\(remedy(orElse: "keep it optional")), or \(setting(property))")
     case .noMissingReferences:
       Explanation(
         "mandatory, and \(some) would have no object there",
@@ -444,16 +467,12 @@ extension Refusal {
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")) in the "
           + "place of nil, and it has to be unique",
-        advice: "give each a value of its own and leave the others theirs: use "
-          + "\(option: .set, Self.keepingOthers("\(entity).\(properties[0])", source)), with "
-          + "uuid() "
-          + "for a UUID and CAST(uuid(), \"NSString\") for a text")
+        advice: setting(properties[0], inPlaceOfNilOf: source))
     case .defaultsDiffer(let properties, nil):
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
           + "it has to be unique",
-        advice: "give each a value of its own: \(setting(properties.first)), such as uuid() for a "
-          + "UUID and CAST(uuid(), \"NSString\") for a text")
+        advice: "give each a value of its own: \(setting(properties.first)), \(Self.identifiers)")
     case .singleObject:
       Explanation(
         "to-one now, and \(some) would keep one of several objects",

@@ -191,7 +191,7 @@ extension Condition {
       case .noObjectsForDefault(let form):
         "its default value (\(form)) cannot be put into rows, so there may be no \(sourceEntity)"
       case .noObjectsOfAbstract: "it is abstract now, so there may be no \(sourceEntity)"
-      case .noMissingValues(let attribute):
+      case .noMissingValues(let attribute, _):
         "it is mandatory now, so every \(sourceEntity) has to have a value of \(attribute)"
       case .noMissingReferences: "it is mandatory, so it has to lead somewhere from every object"
       case .valuesFit(let attribute, let type):

@@ -120,7 +120,9 @@ package struct Condition: Hashable, Sendable {
   /// What is demanded.
   package enum Demand: Hashable, Sendable {
     /// There are no objects: the destination attribute is mandatory, new and has no default.
-    case noObjects(missing: String)
+    ///
+    /// `isUnique` is set where no two objects may have the same value, and so not a default value.
+    case noObjects(missing: String, isUnique: Bool = false)
     /// There are no objects: a mapping model gives the mandatory destination attribute no value.
     case noObjectsLeftNil(attribute: String)
     /// There are no objects: the default value of the new attribute, or of one that must not be nil
@@ -128,8 +130,8 @@ package struct Condition: Hashable, Sendable {
     case noObjectsForDefault(String)
     /// There are no objects: the destination entity is abstract.
     case noObjectsOfAbstract
-    /// The source attribute has a value in every object.
-    case noMissingValues(attribute: String)
+    /// The source attribute has a value in every object; `isUnique` as for `noObjects`.
+    case noMissingValues(attribute: String, isUnique: Bool = false)
     /// The destination relationship, which is to-one and mandatory, leads somewhere.
     ///
     /// `before` is the relationship of the source that it continues, where that was mandatory too:

@@ -145,11 +145,18 @@ package struct MappingInference {
       }
     } else if !attribute.isOptional && attribute.defaultValue == .null && !match.old.isAbstract {
       conditions.append(
-        match.condition(demand: .noObjects(missing: attribute.name), property: attribute.name))
+        match.condition(
+          demand: .noObjects(missing: attribute.name, isUnique: isUnique(attribute, in: match.new)),
+          property: attribute.name))
     }
     return PropertyMapping(
       name: attribute.name,
       valueExpression: attribute.defaultValue == .null ? nil : .constant(attribute.defaultValue))
+  }
+
+  /// Whether no two objects of an entity may have the same value in an attribute.
+  private func isUnique(_ attribute: Attribute, in entity: Entity) -> Bool {
+    destination.lineage(of: entity).flatMap(\.uniquenessConstraints).contains([attribute.name])
   }
 
   /// Refuses a derived attribute whose values nobody but Core Data can compute.
@@ -190,7 +197,9 @@ package struct MappingInference {
       replacement = new.defaultValue
       if replacement == .null && !match.old.isAbstract {
         conditions.append(
-          match.condition(demand: .noMissingValues(attribute: old.name), property: new.name))
+          match.condition(
+            demand: .noMissingValues(attribute: old.name, isUnique: isUnique(new, in: match.new)),
+            property: new.name))
       }
     }
     var result = PropertyMapping(

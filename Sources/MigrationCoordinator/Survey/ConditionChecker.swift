@@ -70,7 +70,7 @@ struct ConditionChecker {
     switch condition.demand {
     case .noObjects, .noObjectsLeftNil, .noObjectsForDefault, .noObjectsOfAbstract:
       return offenders(condition) { _ in "1" }
-    case .noMissingValues(let attribute):
+    case .noMissingValues(let attribute, _):
       return offenders(condition) {
         self.column(attribute: attribute, place: $0).map { "\($0) IS NULL" }
       }
