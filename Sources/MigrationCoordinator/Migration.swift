@@ -244,11 +244,7 @@ package struct Migration: Sendable {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
       report.note(found, stages: prepared.stages, words: words)
-      // What the store was searched for is not noted twice.
-      let known = Set(defects.map { [$0.kind.rawValue, $0.entity, $0.property] })
-      report.note(
-        defects
-          + report.defects.filter { !known.contains([$0.kind.rawValue, $0.entity, $0.property]) })
+      report.note(defects.completed(by: report.defects))
       let lost = report.losses
       report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
       report.note(prepared.mendedReferences, inStage: 0)

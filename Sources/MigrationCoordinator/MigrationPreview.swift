@@ -120,10 +120,13 @@ package struct MigrationPreview: Sendable {
       } ?? []
     let last = first.isIntermediate ? prepared.stages.last : nil
     losses =
-      (assessment?.losses ?? [])
+      request.lossDecision.lost(of: assessment?.losses ?? [])
       + (try last.map { try StoreSchema($0.destination.model).omissions.map { Loss($0) } } ?? [])
     let (lost, model) = (losses, survey.model)
-    defects = try prepared.defects(scansAll: true).map { $0.beside(lost, model: model) }
+    let found = try prepared.defects(scansAll: true)
+    defects = found.completed(by: assessment?.rows?.oneSided ?? []).map {
+      $0.beside(lost, model: model)
+    }
     var plan: MigrationPlan?
     var costs: Double?
     var choice: EngineList.Choice?

@@ -67,6 +67,13 @@ import Testing
     return MigrationFailure(try #require(error)).sentences
   }
 
+  private func previewed(
+    _ given: GivenMigration, _ request: MigrationRequest
+  ) throws -> (losses: [Loss], defects: [Defect]) {
+    let target = try TargetModel(paths: request.target, configuration: nil)
+    return try MigrationPreview.with(request, target: target) { ($0.losses, $0.defects) }
+  }
+
   static let engines = [EngineName.sql, .pages]
 
   @Test(arguments: engines)
@@ -91,6 +98,12 @@ import Testing
     let given = try given("UPDATE ZTHING SET \(Self.number) = 77 WHERE Z_PK IN (3, 7)")
     var request = given.request()
     (request.engine, request.defectChoices.dangling) = (engine, .nullify)
+    request.failsOnLoss = true
+    #expect(
+      try await sentences(given, request).contains {
+        $0.hasPrefix("Thing.owner: 2 references (Z_PK 3, 7) nil, since the number")
+      })
+    request.failsOnLoss = false
     let report = try await given.run(request)
     #expect(
       report.defects == [
@@ -184,8 +197,11 @@ import Testing
       try await sentences(given, request).contains {
         $0.hasPrefix("Thing.twin: 2 references (Z_PK 3")
       })
+    #expect(try previewed(given, request).losses.map(\.cause) == [.dangling])
     request.lossConsent = .some(["Thing.twin"])
     request.output = given.folder.appending("Allowed.sqlite")
+    let preview = try previewed(given, request)
+    #expect(preview.losses.isEmpty && preview.defects.map(\.fate) == [.kept])
     report = try await given.run(request)
     #expect(report.losses.isEmpty && report.defects.map(\.fate) == [.kept])
     #expect(try count("ZTHING WHERE ZTWIN > 99000", in: request.destination) == 2)

@@ -166,7 +166,8 @@ extension Loss {
   }
 
   private var ofValues: String {
-    switch cause {
+    if let reason { return reason }
+    return switch cause {
     case .unmappedProperty:
       "dropped, which no mapping reads although the model has the property"
     case .unknownReference:

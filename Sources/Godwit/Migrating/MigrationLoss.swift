@@ -84,7 +84,8 @@ extension StoreMigration {
     public var count: Int64
     /// Some of the lowest primary keys (`Z_PK`) of what is lost; empty where they are not known.
     public var keys: [Int64]
-    /// Why an index cannot be made, nil for any other loss.
+    /// The end of the sentence about an index that cannot be made, or about what a choice emptied;
+    /// nil where the cause gives it.
     public var reason: String?
 
     /// The name in ``StoreMigration/AllowedLoss``: `Entity` or `Entity.property`.

@@ -178,6 +178,14 @@ extension Defect {
   }
 }
 
+extension [Defect] {
+  /// Returns these defects and those of others that are of another kind or place.
+  func completed(by others: [Defect]) -> [Defect] {
+    let known = Set(map { [$0.kind.rawValue, $0.entity, $0.property] })
+    return self + others.filter { !known.contains([$0.kind.rawValue, $0.entity, $0.property]) }
+  }
+}
+
 extension Defect {
   /// What objects broke before, and break in the result as well.
   init(_ standing: StandingViolation) {
@@ -212,8 +220,9 @@ extension Loss {
       }
     }
   }
-  /// What choices removed that is listed with the defects: objects that agree with another one, and
-  /// values without an equal in the new type.
+
+  /// What choices removed that is listed with the defects: objects that agree with another one,
+  /// values that became nil, and references with the number of an entity that cannot be there.
   static func chosen(in mended: [Defect]) -> [Loss] {
     mended.flatMap { defect -> [Loss] in
       switch (defect.kind, defect.fate) {
@@ -221,15 +230,29 @@ extension Loss {
         defect.removed.sorted { $0.key < $1.key }.map { entity, count in
           Loss(kind: .entity, cause: .duplicate, entity: entity, property: nil, count: count)
         }
-      case (.value, .nullified):
+      case (.value, .nullified): [Loss(defect, kind: .attribute, cause: .conversion)]
+      case (.missingFile, .nullified):
         [
           Loss(
-            kind: .attribute, cause: .conversion, entity: defect.entity,
-            property: defect.property, count: defect.count,
-            keys: Array(defect.keys.prefix(Loss.keyLimit)))
+            defect, kind: .attribute, cause: .conversion,
+            reason: "nil or the default value, since the external files are missing")
+        ]
+      case (.unknownReference, .nullified):
+        [
+          Loss(
+            defect, kind: .relationship, cause: .unknownReference,
+            reason: "nil, since the number beside the key is of no entity that the relationship "
+              + "leads to")
         ]
       default: []
       }
     }
+  }
+
+  private init(_ defect: Defect, kind: Kind, cause: LossCause, reason: String? = nil) {
+    self.init(
+      kind: kind, cause: cause, entity: defect.entity, property: defect.property,
+      count: defect.count, keys: Array(defect.keys.prefix(Loss.keyLimit)))
+    self.reason = reason
   }
 }

@@ -33,7 +33,8 @@ package struct Loss: Hashable, Codable, Sendable {
   package var count: Int64
   /// Some of the lowest primary keys of what is lost; empty where they are not known.
   package var keys: [Int64]
-  /// Why an index cannot be made, as the end of a sentence; nil for any other loss.
+  /// The end of the sentence about an index that cannot be made, or about what a choice emptied;
+  /// nil where the cause gives it.
   package var reason: String?
 
   /// Creates a loss, by default of a property or entity that the destination model lacks.
@@ -194,7 +195,7 @@ package struct LossDecision: Hashable, Sendable {
   package func decide(
     _ losses: [Loss], keepsNothing: Bool
   ) -> (losses: [Loss], refusal: LossRefusal?) {
-    let causes = losses.map { loss in
+    let causes = lost(of: losses).map { loss in
       var loss = loss
       if loss.cause.isByModel, keepsNothing { loss.cause = .allObjects }
       if loss.cause.isByModel, discardsOld { loss.cause = .lastCopy }
@@ -203,9 +204,14 @@ package struct LossDecision: Hashable, Sendable {
     let refused = causes.filter { loss in
       !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel && !isChosen(loss.cause))
     }
-    // References that lead nowhere are carried over where they are allowed.
-    guard !refused.isEmpty else { return (causes.filter { $0.cause != .dangling }, nil) }
+    guard !refused.isEmpty else { return (causes, nil) }
     return (causes, LossRefusal(losses: causes, refused: refused, isForbidden: failsOnLoss))
+  }
+
+  /// Returns the losses without references that lead nowhere and are allowed, which the result
+  /// keeps.
+  package func lost(of losses: [Loss]) -> [Loss] {
+    losses.filter { $0.cause != .dangling || !consent.covers($0) }
   }
 
   /// Whether another option than `--allow-loss` accepts the loss.

@@ -24,6 +24,8 @@ package struct Assessment: Sendable {
   package let refusedStep: RowStep?
   /// The losses of all steps, except those that depend on what a policy reads.
   package private(set) var losses: [Loss]
+  /// References that nothing in the result leads back to, although their new inverse is to-one.
+  let oneSided: [Defect]
   /// What becomes of the references of each step, of relationships that may lose some.
   let references: [ReferenceCounts]
   /// Whether references with unknown entity numbers are among the losses; else workers look for
@@ -105,7 +107,6 @@ package struct Assessment: Sendable {
       counts.append(
         try ReferenceCounts(step.step.fates, view: step.view, reader: survey.reader))
     }
-    self.references = counts
     losses += counts.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
       let own = destination.takeTriggers(of: survey.schema, tables: tables)
@@ -118,7 +119,8 @@ package struct Assessment: Sendable {
       ? before.map {
         Self.completed($0, from: survey.schema, to: destination, keepsHistory: keepsHistory)
       } : nil
-    self.destination = destination
+    (self.references, self.destination) = (counts, destination)
+    oneSided = try SharedReferences(survey: survey, destination: destination).defects(of: program)
     self.losses = try losses + strays.losses(strayRows, counter: counter)
     if let loss = try program.flatMap({ try strays.historyLoss(of: $0) }) {
       self.losses.append(loss)

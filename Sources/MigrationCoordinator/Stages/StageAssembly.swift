@@ -72,6 +72,7 @@ struct StageAssembly {
         of: survey.schema, mappings: mappings)
       try judge(violations, report: &report)
     }
+    report.defects += assessment.rows?.oneSided ?? []
     report.engine = saved.engineName
     report.wasVerifiedFully = request.verifiesFully
     report.graph = PartitionGraph(saved.plan)

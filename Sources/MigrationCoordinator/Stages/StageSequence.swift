@@ -47,7 +47,8 @@ struct StageSequence {
     var losses: [Loss]
     var accounts: [StageAccounts]
     var missingExternalFiles: [String]
-    /// What was wrong with the stage's store for the next one, and was mended in it.
+    /// References that the stage left without an inverse, and what was wrong with its store for the
+    /// next one and was mended in it.
     var mended: [Defect]
     /// The references that went with it, and those of them that are losses.
     var mendedReferences: [MendedReferences.Counted]
@@ -144,10 +145,15 @@ struct StageSequence {
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)
     FaultPoint.coordinatorStageNamed.reached()
+    let oneSided = made.report.defects.filter { $0.kind == .oneSided }.map { defect in
+      var defect = defect
+      defect.stage = number
+      return defect
+    }
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts,
-      missingExternalFiles: brought.missing, mended: mended.defects,
+      missingExternalFiles: brought.missing, mended: oneSided + mended.defects,
       mendedReferences: mended.references, mendedLosses: mended.losses,
       storeChecksum: try Checksum.of(file: destination),
       externalChecksum: try ExternalDataFolder.checksum(
