@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import SystemPackage
 import TestSupport
 import Testing
@@ -67,6 +68,22 @@ import Testing
       #expect(
         (outcome.standardOutput + outcome.standardError).contains("--set names Reminder.code"))
     }
+  }
+
+  @Test func `a text that is longer than the memory for rows can be verified`() async throws {
+    try await begin()
+    let queue = try DatabaseQueue(path: store.string)
+    try await queue.write {
+      try $0.execute(
+        sql: "UPDATE ZREMINDER SET ZTITLE = hex(zeroblob(25000000)) WHERE Z_PK = 3")
+    }
+    try queue.close()
+    let output = folder.appending("New.sqlite").string
+    let value = ["--set", "Reminder.id=uuid()"]
+    let made = try await call("migrate", ["--output", output, "--memory", "1G"] + value)
+    try #require(made.status == 0, "\(made.standardError)")
+    let judged = try await call("verify", [output] + value)
+    #expect(judged.status == 0, "\(judged.standardError)")
   }
 
   @Test func `a mapping file that can make no object is refused before any row`() async throws {

@@ -182,7 +182,17 @@ final class Stages {
     work.validation = .off
     work.memory = order.memory
     work.policies = order.policies
-    return try ObjectMigration(work).run().maxima
+    while true {
+      do {
+        return try ObjectMigration(work).run().maxima
+      } catch let error as StoreError {
+        // Whatever the migration has copied can be verified, by as much memory as it takes.
+        guard case .rowTooLong = error.problem,
+          let row = LongRow.first(in: store.path, memory: work.memory)
+        else { throw error }
+        work.memory = 2 * row.memoryNeeded
+      }
+    }
   }
 }
 
