@@ -109,6 +109,44 @@ import Testing
     #expect(report.lines.contains { $0.contains("it was edited") })
   }
 
+  /// The receipt, changed and written as if it had been made so.
+  private func rewrite(_ change: (inout MigrationReceipt) throws -> Void) throws {
+    var receipt = try ReceiptCheck(file).receipt
+    try change(&receipt)
+    try JSONOutput.write(receipt, to: file)
+  }
+
+  @Test func `a field that says nothing of a store is known to be edited`() async throws {
+    for change in [
+      { $0.losses = [] }, { $0.losses[0].consent = .named }, { $0.notes.append("nothing lost") },
+      { $0.verification.level = "full" }, { $0.objects = [] }, { $0.made = "2020" },
+      { $0.steps = [] }, { $0.sha256 = nil },
+    ] as [(inout MigrationReceipt) -> Void] {
+      try? FileManager.default.removeItem(at: given.output)
+      _ = try await migrate()
+      try rewrite(change)
+      let report = try ReceiptCheck(file).run([output])
+      #expect(!report.isAlike && report.stores.allSatisfy(\.differences.isEmpty))
+      #expect(report.contradictions.contains { $0.hasPrefix("it was edited") })
+      #expect(report.failure.exitStatus == .damaged)
+      try FileManager.default.removeItem(atPath: file.string)
+    }
+  }
+
+  @Test func `numbers that do not add up are found under a seal of their own`() async throws {
+    _ = try await migrate()
+    try rewrite {
+      ($0.objects[0].in, $0.objects[1].out) = (31, 29)
+      try $0.seal()
+    }
+    #expect(
+      try ReceiptCheck(file).run([output]).contradictions == [
+        "Note: 31 in, 30 out and 0 dropped do not add up.",
+        "Tag: 30 in, 29 out and 0 dropped do not add up.",
+        "Note: 30 objects in the old store, 31 accounted for.",
+      ])
+  }
+
   @Test func `both stores are found to be as the receipt says`() async throws {
     _ = try await migrate()
     let report = try ReceiptCheck(file).run([output, store])

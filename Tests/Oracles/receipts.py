@@ -82,6 +82,13 @@ def counts(store):
     return objects, references
 
 
+def sealed(receipt):
+    """The hash that a receipt has to have of its own fields."""
+    rest = {name: value for name, value in receipt.items() if name != "sha256"}
+    return digest(json.dumps(rest, sort_keys=True, separators=(",", ":"),
+                             ensure_ascii=False).encode())
+
+
 def require(what, found, expected):
     if found != expected:
         raise Failure(f"{what}: {found!r:.300}, expected {expected!r:.300}")
@@ -128,6 +135,7 @@ def right(engine, *options, **more):
         store, new, file, receipt = made(tool, folder, engine, *options, **more)
         judge(receipt, "source", store)
         judge(receipt, "result", new)
+        require("the receipt's own SHA-256", receipt["sha256"], sealed(receipt))
         for account in receipt["objects"] + receipt["references"]:
             gone = sum(drop["count"] for drop in account["dropped"])
             require("in", account["in"], account["out"] + gone)
@@ -190,6 +198,21 @@ def planted(tool, folder):
     return out
 
 
+def edited(tool, folder):
+    """Each field of a receipt changed by hand, whatever it says: the receipt is known to be edited."""
+    _, new, file, receipt = made(tool, folder, "auto")
+    out = []
+    empty = {str: "", list: [], dict: {}, int: 7}
+    for name, value in receipt.items():
+        lie = dict(receipt, **{name: empty[type(value)] if value != empty[type(value)] else ["x"]})
+        with open(file, "w", encoding="utf-8") as output:
+            json.dump(lie, output)
+        done = tool.call("verify", "--receipt", file, new)
+        if done.returncode != 65:
+            out.append(f"{name}: exit {done.returncode}: {done.stdout[:300]}")
+    return out
+
+
 def consents(tool, folder):
     """A downgrade loses what the old version lacks, which is asked for."""
     store, new = os.path.join(folder, "Old.sqlite"), os.path.join(folder, "New.sqlite")
@@ -218,7 +241,8 @@ def main():
               ("steps", right("sql", "--progressive", "--stepwise")),
               ("a log, in place", right("auto", in_place=True, log=True)),
               ("verified in full", right("auto", "--verify", "full")),
-              ("planted faults", planted), ("consents", consents)]
+              ("planted faults", planted), ("edited", edited),
+              ("consents", consents)]
     run_cases(options, [(n, lambda folder, c=c: c(tool, folder)) for n, c in cases], "receipts")
 
 

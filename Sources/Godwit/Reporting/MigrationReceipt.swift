@@ -174,6 +174,10 @@ public struct MigrationReceipt: Hashable, Sendable, Codable {
   public var verification: Verification
   /// Whatever else is notable, one sentence each.
   public var notes: [String]
+  /// The SHA-256 of all other fields, as JSON on one line with sorted keys, in hexadecimal digits.
+  ///
+  /// It shows that the file was edited, and proves nothing of who made it.
+  public var sha256: String?
 
   /// Whether this version knows the form of a receipt that was read.
   var isKnown: Bool { format == Self.currentFormat && version == Self.version }

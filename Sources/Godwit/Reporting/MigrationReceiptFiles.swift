@@ -109,6 +109,7 @@ public struct MigrationReceiptFiles: Sendable {
     receipt.losses = report.losses.map { .init($0, consent: decision.ground(for: $0)) }
     receipt.fillEstimates(of: report)
     try receipt.requireAgreement(with: report)
+    try receipt.seal()
     return receipt
   }
 

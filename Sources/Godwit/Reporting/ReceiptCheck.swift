@@ -62,34 +62,41 @@ public struct ReceiptCheck: Sendable {
     private var version = 1
     /// The path of the receipt.
     public var receipt: String
+    /// What contradicts itself in the receipt, one sentence each; empty if nothing does.
+    public var contradictions: [String]
     /// The stores, in the order in which they were named.
     public var stores: [Finding]
-    /// Whether all of them are as the receipt says.
+    /// Whether all of them are as the receipt says, which does not contradict itself.
     public var isAlike: Bool
 
-    init(receipt: FilePath, stores: [Finding]) {
-      (self.receipt, self.stores) = (receipt.string, stores)
-      isAlike = stores.allSatisfy(\.differences.isEmpty)
+    init(receipt: FilePath, contradictions: [String], stores: [Finding]) {
+      (self.receipt, self.contradictions, self.stores) = (receipt.string, contradictions, stores)
+      isAlike = contradictions.isEmpty && stores.allSatisfy(\.differences.isEmpty)
     }
 
     /// The outcome, a line for each store and each difference.
     public var lines: [String] {
-      stores.flatMap { finding -> [String] in
-        let role = finding.role == .source ? "old" : "new"
-        guard !finding.differences.isEmpty else {
-          return ["\(finding.store): the \(role) store, as \(receipt) says."]
+      let own = contradictions.isEmpty ? [] : ["\(receipt):"] + contradictions.map { "  \($0)" }
+      return own
+        + stores.flatMap { finding -> [String] in
+          let role = finding.role == .source ? "old" : "new"
+          guard !finding.differences.isEmpty else {
+            return ["\(finding.store): the \(role) store, as \(receipt) says."]
+          }
+          let what = finding.role == nil ? "neither store" : "not the \(role) store as it is"
+          return ["\(finding.store): \(what) in \(receipt):"]
+            + finding.differences.map { "  \($0)" }
         }
-        let what = finding.role == nil ? "neither store" : "not the \(role) store as it is"
-        return ["\(finding.store): \(what) in \(receipt):"]
-          + finding.differences.map { "  \($0)" }
-      }
     }
 
     /// The verdict as an error, for callers that accept no difference.
     public var failure: MigrationFailure {
       let wrong = stores.filter { !$0.differences.isEmpty }.map(\.store)
       return MigrationFailure(
-        .damaged, kind: .storesDiffer, "\(ListText(wrong)) differs from \(receipt).")
+        .damaged, kind: .storesDiffer,
+        wrong.isEmpty
+          ? "\(receipt) is not as it was written: ask for it again from whoever made it."
+          : "\(ListText(wrong)) differs from \(receipt).")
     }
   }
 
@@ -114,7 +121,9 @@ public struct ReceiptCheck: Sendable {
       }
       found.append(next)
     }
-    return Report(receipt: file, stores: found)
+    return Report(
+      receipt: file, contradictions: try MigrationFailure.catching { try receipt.contradictions() },
+      stores: found)
   }
 
   private func finding(_ store: MigrationReceipt.Store) -> Finding {

@@ -108,7 +108,8 @@ enum FileHash {
     return result.count == 0 ? nil : result
   }
 
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
+  /// Bytes as hexadecimal digits.
+  static func hexadecimal(_ bytes: [UInt8]) -> String {
     bytes.map { byte in
       let digits = String(byte, radix: 16)
       return byte < 16 ? "0\(digits)" : digits
