@@ -199,7 +199,7 @@ def planted(tool, folder):
 
 
 def edited(tool, folder):
-    """Each field of a receipt changed by hand, whatever it says: the receipt is known to be edited."""
+    """Each field of a receipt changed by hand: the receipt is known to be edited."""
     _, new, file, receipt = made(tool, folder, "auto")
     out = []
     empty = {str: "", list: [], dict: {}, int: 7}
