@@ -22,10 +22,8 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Whether tables may stay as they are, unread and uncounted.
   static var leavesTables: Bool { get }
 
-  /// The most source bytes of a plan whose orders the coordinator executes in threads of its own,
-  /// because processes would take a part of the whole time to start; nil where code that is not
-  /// Godwit's own may run.
-  static var mostBytesInside: Int64? { get }
+  /// Whether orders may run code that is not Godwit's own, which only a process isolates.
+  static var runsForeignCode: Bool { get }
 
   /// Why the engine does not cover a stage, as the end of a sentence; nil if it does.
   static func refusal(of stage: StageInput) -> String?
@@ -126,8 +124,8 @@ extension MigrationEngine {
   }
   /// By default every row is read.
   package static var leavesTables: Bool { false }
-  /// By default as much as takes as long as the start of a process.
-  package static var mostBytesInside: Int64? { PartitionPlanner.mostBytesInside }
+  /// By default nothing runs but Godwit.
+  package static var runsForeignCode: Bool { false }
   /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   /// By default there are no files besides shards and manifests.

@@ -77,22 +77,18 @@ package struct StageInput: Sendable {
 
   /// Plans a stage that goes by rows.
   ///
-  /// - Parameters:
-  ///   - bytesInside: the engine's `mostBytesInside`.
-  ///   - adjust: changes the statistics of the tables, by name, before they are cut.
+  /// - Parameter adjust: changes the statistics of the tables, by name, before they are cut.
   package func rowPlan(
-    bytesInside: Int64? = PartitionPlanner.mostBytesInside,
     _ adjust: (inout [String: TableStatistics]) -> Void = { _ in }
   ) throws -> MigrationPlan {
     var statistics = try StatisticsReader(
       survey: survey, sliceRows: rangeRows, untaken: untaken
     ).statistics(program: program)
     adjust(&statistics)
-    var granularity = PartitionPlanner.Granularity(
-      workers: workers, orderWork: 384 << 20, keepsSlices: rangeRows != nil)
-    granularity.bytesInside = bytesInside ?? 0
     return PartitionPlanner(
-      program: program, statistics: statistics, granularity: granularity
+      program: program, statistics: statistics,
+      granularity: .init(
+        workers: workers, orderWork: 384 << 20, keepsSlices: rangeRows != nil)
     ).plan()
   }
 }

@@ -14,22 +14,21 @@ final class WorkReporter: Sendable {
     let lastKey = Atomic<Int64>(0)
     let updates = Atomic<UInt64>(0)
     /// Nil where the process is not the worker's alone.
-    let memory: PeakMemory?
+    let memory = PeakMemory()
 
-    init(_ progress: WorkProgress, memory: PeakMemory?) {
+    init(_ progress: WorkProgress) {
       self.progress = Mutex(progress)
-      self.memory = memory
     }
 
     func current() -> WorkProgress {
       // Sampling the memory costs more than all the rest of an update.
       let isEighth = updates.wrappingAdd(1, ordering: .relaxed).newValue.isMultiple(of: 8)
-      let peak = isEighth ? memory?.sample() : memory?.peak
+      let peak = isEighth ? memory.sample() : memory.peak
       return progress.withLock { progress in
         progress.rows = rows.load(ordering: .relaxed)
         progress.bytes = bytes.load(ordering: .relaxed)
         progress.lastKey = lastKey.load(ordering: .relaxed)
-        progress.peakMemory = max(progress.peakMemory, peak ?? 0)
+        progress.peakMemory = max(progress.peakMemory, peak)
         return progress
       }
     }
@@ -40,14 +39,11 @@ final class WorkReporter: Sendable {
 
   /// Starts to report from this progress on, at most ten times a second.
   ///
-  /// - Parameters:
-  ///   - measuresMemory: whether the memory of the process is the worker's.
-  ///   - beat: is called on the thread before each report.
+  /// - Parameter beat: is called on the thread before each report.
   init(
-    _ progress: WorkProgress, to link: any WorkerLink, measuresMemory: Bool,
-    beat: @escaping @Sendable () -> Void
+    _ progress: WorkProgress, to link: any WorkerLink, beat: @escaping @Sendable () -> Void
   ) {
-    let state = State(progress, memory: measuresMemory ? PeakMemory() : nil)
+    let state = State(progress)
     self.state = state
     thread = FlushThread(every: .milliseconds(100)) {
       beat()
@@ -73,7 +69,7 @@ final class WorkReporter: Sendable {
 
   /// Reports for the last time and ends the thread.
   func stop() {
-    state.memory?.sample()
+    state.memory.sample()
     thread.stop(within: .seconds(5))
   }
 }

@@ -16,7 +16,6 @@ package struct Worker {
   private let link: any WorkerLink
   private let policies: PolicyFactories
   private let isInCoordinator: Bool
-  private let reportsProgress: Bool
   private let gate = WorkerGate()
 
   /// Creates a worker.
@@ -24,18 +23,16 @@ package struct Worker {
   /// - Parameters:
   ///   - link: the coordinator.
   ///   - policies: creates the policies that mapping models name.
-  ///   - isInCoordinator: whether this is the coordinator's own process.
-  ///   - reportsProgress: whether the coordinator receives progress and sets the pace; otherwise
-  ///     the order is too small for that.
+  ///   - isInCoordinator: whether this is the coordinator's own process, which executes orders that
+  ///     are too small to report progress and to be slowed down.
   package init(
     document: WorkOrderDocument, link: any WorkerLink, policies: PolicyFactories = [:],
-    isInCoordinator: Bool = false, reportsProgress: Bool = true
+    isInCoordinator: Bool = false
   ) {
     self.document = document
     self.link = link
     self.policies = policies
     self.isInCoordinator = isInCoordinator
-    self.reportsProgress = reportsProgress
   }
 
   /// Reads a work order from the bytes that the coordinator passes on standard input.
@@ -124,15 +121,12 @@ package struct Worker {
   }
 
   private func startReporting() -> WorkReporter? {
-    guard reportsProgress else { return nil }
+    guard !isInCoordinator else { return nil }
     // Before the first row: a run that is held starts nothing.
     gate.follow(link.pace)
     var progress = WorkProgress()
     progress.table = document.order.pieces.first?.destinationTable ?? ""
-    // The coordinator reports its own memory.
-    return WorkReporter(progress, to: link, measuresMemory: !isInCoordinator) { [gate, link] in
-      gate.follow(link.pace)
-    }
+    return WorkReporter(progress, to: link) { [gate, link] in gate.follow(link.pace) }
   }
 }
 

@@ -24,7 +24,7 @@ package struct ObjectEngine: MigrationEngine {
   /// 1.4 times the source: shards hold all rows (docs/explanation/performance.md, "Disk").
   package static let shardTenths: Int64 = 14
   /// Policies may do anything.
-  package static let mostBytesInside: Int64? = nil
+  package static let runsForeignCode = true
 
   /// What work orders are made of; the first group is partition 1.
   private var groups: MappingGroups

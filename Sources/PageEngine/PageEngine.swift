@@ -27,10 +27,6 @@ package struct PageEngine: MigrationEngine {
     row: 1.2e-6, byte: 1.0e-9, work: 1.2e-9, mergedRow: 0, mergedByte: 0.02e-9, relinkedRow: 0,
     indexEntry: 0.06e-6, verifiedByte: 0.03e-9, swappedByte: 0.04e-9)
 
-  /// Rows cost so little that two processes take a tenth of the time of a quarter of a gibibyte to
-  /// start; a worker needs hardly any memory.
-  package static let mostBytesInside: Int64? = 512 << 20
-
   private var layout: PageLayout
 
   /// Refuses objects made one by one, and orders of computed objects.
@@ -57,7 +53,7 @@ package struct PageEngine: MigrationEngine {
     let moves =
       restriction == .movesNothing
       ? nil : try TreeMoves(survey: stage.survey, schema: schema, program: stage.program)
-    var plan = try stage.rowPlan(bytesInside: mostBytesInside) { statistics in
+    var plan = try stage.rowPlan { statistics in
       for table in statistics.keys where statistics[table]?.slices.isEmpty == false {
         statistics[table]?.isMoved = moves?.tables[table] != nil
         statistics[table]?.movedIndexes = PageIndex.all(of: table, schema: schema)

@@ -11,8 +11,6 @@ package struct PartitionPlanner {
     package var orderWork: Int64
     /// Keeps every slice of the statistics a piece of its own.
     package var keepsSlices: Bool
-    /// The most source bytes of a plan that threads of the coordinator carry out.
-    package var bytesInside = PartitionPlanner.mostBytesInside
 
     /// Cuts by what rows cost, unless the slices are to stay as they are.
     package init(workers: Int, orderWork: Int64, keepsSlices: Bool = false) {
@@ -99,11 +97,11 @@ package struct PartitionPlanner {
 
   /// Whether threads of the coordinator carry the plan out, as far as bytes decide.
   private var isInside: Bool {
-    statistics.values.reduce(0) { $0 + $1.bytes } <= granularity.bytesInside
+    statistics.values.reduce(0) { $0 + $1.bytes } <= Self.mostBytesInside
   }
 
-  /// The most source bytes of a plan whose orders the coordinator executes by itself, whatever the
-  /// engine.
+  /// The most source bytes of a plan whose orders the coordinator executes in threads of its own:
+  /// two processes would take longer to start.
   package static let mostBytesInside: Int64 = 16 << 20
   /// The least that a thread is taken for.
   private static let leastEqualShare: Int64 = 2 << 20

@@ -96,17 +96,18 @@ import Testing
     #expect(try await migration.run().outcome == .migrated)
   }
 
-  @Test func `pages of larger stores need no process either, and rows by SQL do`() async throws {
+  @Test(arguments: [StoreMigration.Engine.sql, .pages])
+  func `larger stores are migrated by processes, whatever the engine`(
+    engine: StoreMigration.Engine
+  ) async throws {
     let given = try GivenStore(Model.note, Model.longNote, objects: 200_000)
     let bytes = try FileManager.default.attributesOfItem(atPath: given.store.path)[.size] as? Int
     #expect(try #require(bytes) > 16 << 20)
     var migration = given.migration()
     migration.resources.executable = "/nonexistent/worker"
     migration.executesSmallOrders = true
-    migration.engine = .sql
+    migration.engine = engine
     await #expect(throws: MigrationFailure.self) { try await migration.run() }
-    migration.engine = .pages
-    #expect(try await migration.run().outcome == .migrated)
   }
 
   @Test func `a trial fails as its migration does, whoever executes its orders`() async throws {

@@ -26,16 +26,11 @@ struct InsideLauncher: WorkerLauncher {
     return ending
   }
 
-  /// The most source bytes of an order whose progress is published when it has ended.
-  private static let mostBytesUntold: Int64 = 16 << 20
-
   /// Executes an order in a thread; nil where the system has none left.
   ///
   /// Not a task: work that waits for a disk would hold a thread that all tasks share.
   private func execute(_ document: WorkOrderDocument, link: OrderLink) async -> WorkerEnding? {
-    let worker = Worker(
-      document: document, link: link, isInCoordinator: true,
-      reportsProgress: document.order.bytes > Self.mostBytesUntold)
+    let worker = Worker(document: document, link: link, isInCoordinator: true)
     let thread = Mutex<BackgroundThread?>(nil)
     let ending: WorkerEnding? = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

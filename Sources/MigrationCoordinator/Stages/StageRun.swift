@@ -189,8 +189,9 @@ struct StageRun {
       document.task = try engine.task(
         for: order, of: saved.plan, stage: input, in: paths, now: saved.now)
       document.syncs = engine.syncsShards && !input.isQuicklyMade(order)
-      let mostInside = type(of: engine).mostBytesInside ?? -1
-      document.mayStayInside = saved.plan.bytes <= mostInside && document.calls == nil
+      document.mayStayInside =
+        saved.plan.bytes <= PartitionPlanner.mostBytesInside && document.calls == nil
+        && !type(of: engine).runsForeignCode
       if request.division.usesLauncher { document.sourceIdentity?.device = nil }
       return document
     }
