@@ -99,6 +99,24 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     }
 
     private static let mostKeys = 10
+
+    /// Adds other references of the same relationship.
+    fileprivate mutating func add(_ other: Self) {
+      references += other.references
+      dropped.merge(other.dropped, uniquingKeysWith: +)
+      for loss in other.losses {
+        guard
+          let known = losses.firstIndex(where: {
+            $0.cause == loss.cause && $0.entity == loss.entity
+          })
+        else {
+          losses.append(loss)
+          continue
+        }
+        losses[known].references += loss.references
+        losses[known].keys = Array((losses[known].keys + loss.keys).sorted().prefix(Self.mostKeys))
+      }
+    }
   }
 
   /// The accounts of source entities, each in one element.
@@ -119,7 +137,12 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
   package mutating func add(_ other: Self) {
     entities += other.entities
     mappings += other.mappings
-    references += other.references
+    for one in other.references {
+      let known = references.firstIndex {
+        $0.entity == one.entity && $0.relationship == one.relationship
+      }
+      if let known { references[known].add(one) } else { references.append(one) }
+    }
     rows.merge(other.rows, uniquingKeysWith: +)
     read.add(other.read)
   }

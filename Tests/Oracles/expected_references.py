@@ -61,9 +61,10 @@ class Expected:
     mappings which take it read)}}.
     """
 
-    def __init__(self, old, new, db, objects, readers, unmade):
-        # By entity, the relationships that some mapping reads; entities that no mapping takes.
-        self.readers, self.unmade = readers, unmade
+    def __init__(self, old, new, db, objects, readers, unmade, policies=()):
+        # By entity, the relationships that some mapping reads; entities that no mapping takes, and
+        # those with a policy.
+        self.readers, self.unmade, self.policies = readers, unmade, policies
         self.layout, self.new, self.objects = Layout(old), new, objects
         self.all, self.dropped, self.nowhere = {}, {}, {}
         self.losses = collections.Counter()
@@ -84,6 +85,9 @@ class Expected:
                 dropped[far[1]] += 1
             elif row and row[1] and (form != "pair" or not far or far[1]):
                 dropped[row[1]] += 1
+            elif row and not far and form != "pair" \
+                    and not self.is_known(relationship, inverse, row):
+                dropped[self.unread(row[0], relationship)] += 1
             elif not row or not far:
                 nowhere += 1
             elif row[1] or far[1]:
@@ -94,15 +98,33 @@ class Expected:
                 if is_read:
                     self.losses[owner[0], name[1], cause] += 1
             elif not (relationship.name in owner[2] or inverse and inverse.name in target[2]):
-                dropped[self.unread(owner[0], relationship)] += 1
+                is_open = self.is_read(relationship, inverse, owner, target) \
+                    and self.has_policy(relationship)
+                cause = "policy" if is_open else self.unread(owner[0], relationship)
+                dropped[cause] += 1
+                if is_open:
+                    self.losses[owner[0], name[1], cause] += 1
         self.all[name], self.dropped[name], self.nowhere[name] = len(found), dropped, nowhere
 
     def is_read(self, relationship, inverse, owner, target):
         """Whether references to an object that goes are lost for that, and not because nothing
         reads them: some mapping of the owner's entity reads them, or of any target's."""
-        return relationship.name in self.readers[owner[0]] or inverse is not None and any(
+        if inverse is None or relationship.name in self.readers[owner[0]]:
+            return relationship.name in self.readers[owner[0]]
+        ends = self.layout.model.family(relationship.destination) if target[0] in self.unmade \
+            else [target[0]]
+        return any(inverse.name in self.readers[e] for e in ends)
+
+    def is_known(self, relationship, inverse, row):
+        """Whether some mapping reads references of an object, or may read those that lead to it."""
+        return relationship.name in self.readers[row[0]] or inverse is not None and any(
             inverse.name in self.readers[e]
             for e in self.layout.model.family(relationship.destination))
+
+    def has_policy(self, relationship):
+        """Whether a policy has a say about references of a relationship."""
+        return any(e in self.policies for end in (relationship.owner, relationship.destination)
+                   for e in self.layout.model.family(end))
 
     def unread(self, entity, relationship):
         there = entity in self.new.entities and relationship.name in self.new.stored(entity)
@@ -136,7 +158,9 @@ def mapped(old, new, store, maker):
             objects[old.root(entity)][row[0]] = (
                 entity, cause, {n for m in made for n in reads(m, entity)})
     readers = {e: {n for m in takers[e] for n in reads(m, e)} for e in old.entities}
-    found = Expected(old, new, db, objects, readers, {e for e in takers if not takers[e]})
+    found = Expected(
+        old, new, db, objects, readers, {e for e in takers if not takers[e]},
+        {e for e in takers if any(m.get("policy") for m in takers[e])})
     db.close()
     return found
 

@@ -43,6 +43,17 @@ extension ReferenceFates {
   /// Whether mappings make objects of those of an entity.
   package func hasMapping(_ entity: String) -> Bool { makers[entity] != nil }
 
+  /// The place of the mapping whose run accounts for references between objects of two entities,
+  /// nil where an object is not there.
+  ///
+  /// Mappings in several runs may make objects of the entities of one relationship.
+  package func accountant(of place: Place, owner: String?, target: String?) -> Int? {
+    let ends = place.form == .owner ? [target, owner] : [owner, target]
+    return (ends.compactMap(\.self) + place.owners + place.targets).lazy.compactMap {
+      makers[$0]?.first?.place
+    }.first
+  }
+
   /// The other end of a relationship.
   package func inverse(of relationship: Relationship) -> String? {
     source.inverse(of: relationship)?.name
@@ -138,9 +149,8 @@ extension ReferenceFates {
     }
     if own.isEmpty { return others(name).isEmpty }
     let isDivided = (makers[entity] ?? []).contains(where: \.isFiltered)
-    // An object that no mapping takes goes for that reason, where only its inverse-less references
-    // tell of it.
-    return isDivided && !(place.form == .owner && owner.takers.isEmpty)
+    // What an object forgets is counted of those alone that some mapping takes.
+    return isDivided && !owner.takers.isEmpty
       && !own.contains { owner.takers.contains($0.place) }
       && (place.relationship.isOrdered || others(name).count < all.count)
   }

@@ -207,7 +207,8 @@ package struct ReferenceFates: Sendable {
       // References that lead nowhere are no reason to search for them.
       if fates.contains(where: \.mayBeLost) { mayLose = true }
     }
-    return (mayLose, needs)
+    // Neither object of a pair is known by the row that keeps it.
+    return (mayLose, needs || mayLose && place.form == .pair)
   }
 
   private func isOpen(_ place: Place) -> Bool {

@@ -223,7 +223,7 @@ package struct ObjectMigration {
         tally.add(
           try ReferenceTally(
             fates: fates, source: source, destination: destination, associations: associations,
-            tally: tally
+            tally: tally, own: scope.places(0)
           ).observe())
       }
       try tally.close(
@@ -347,6 +347,11 @@ struct MappingScope {
   }
 
   func isOwn(_ entity: String) -> Bool { ownEntities.contains(entity) }
+
+  /// The places of the mappings of a mapping model that this run carries out.
+  func places(_ index: Int) -> Set<Int> {
+    Set(group?.members[index] ?? Array(models[index].entityMappings.indices))
+  }
 
   /// The mappings of a mapping model that other runs carry out.
   func foreign(_ index: Int) -> [EntityMapping] {

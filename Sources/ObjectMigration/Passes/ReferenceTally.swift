@@ -11,6 +11,8 @@ struct ReferenceTally {
   let destination: ObjectContext
   let associations: Associations
   let tally: ObjectTally
+  /// The places of the mappings that this run carries out.
+  let own: Set<Int>
 
   private typealias End = (facts: EntityFacts, key: Int64)
 
@@ -32,16 +34,20 @@ struct ReferenceTally {
     let isOneToOne = fates.isOneToOne(place.relationship)
     let rows = try Row.fetchCursor(source.db, sql: query(place, kept))
     var links: [String: Links] = [:]
+    var counted: [String: Bool] = [:]
     while let row = try rows.next() {
       let owner = end(row[0], row[1], of: place.owners)
       let target = end(row[2], row[3], of: place.targets)
       let key = Int64.fromDatabaseValue(row[4]) ?? 0
+      let name = "\(owner?.facts.name ?? "") \(target?.facts.name ?? "")"
+      let isCounted = counted[name] ?? isOwn(place, owner, target)
+      counted[name] = isCounted
+      guard isCounted else { continue }
       result.references += 1
       guard let owner, let target else {
         result.drop(.dangling)
         continue
       }
-      let name = "\(owner.facts.name) \(target.facts.name)"
       let own = links[name] ?? Links(place, owner.facts.name, target.facts.name, fates)
       links[name] = own
       let made = (try destinations(owner), try destinations(target))
@@ -68,6 +74,13 @@ struct ReferenceTally {
         result.lose(cause, entity: owner.facts.name, key: key)
       }
     }
+  }
+
+  /// Whether this run makes the objects by which it is known what became of references.
+  private func isOwn(_ place: ReferenceFates.Place, _ owner: End?, _ target: End?) -> Bool {
+    let accountant = fates.accountant(
+      of: place, owner: owner?.facts.name, target: target?.facts.name)
+    return accountant.map(own.contains) ?? false
   }
 
   // MARK: The source
@@ -144,11 +157,13 @@ struct ReferenceTally {
 
   private func isRead(_ place: ReferenceFates.Place, _ owner: End, _ target: End) -> Bool {
     let read = source.propertiesRead
+    let name = place.relationship.name
     let inverse = source.schema.model.inverse(of: place.relationship)?.name
-    return fates.isRead(place.relationship.name, of: owner.facts.name)
-      || read.contains(place.relationship.name, of: owner.facts.name)
-      || inverse.map {
-        fates.isRead($0, of: target.facts.name) || read.contains($0, of: target.facts.name)
+    // Objects that no mapping makes are lost with what leads to them, unless nothing reads it.
+    let others = fates.hasMapping(target.facts.name) ? [target.facts.name] : place.targets
+    return fates.isRead(name, of: owner.facts.name) || read.contains(name, of: owner.facts.name)
+      || inverse.map { name in
+        others.contains { fates.isRead(name, of: $0) || read.contains(name, of: $0) }
       } ?? false
   }
 
