@@ -123,13 +123,18 @@ struct VersionsFindCommand: ParsableCommand {
   @Argument(help: "The log, if not standard input.")
   var log: FilePath?
 
+  @Flag(help: "Print JSON.")
+  var json = false
+
   func run() throws {
     let found = try LoggedVersion(contentsOf: log)
-    let versions = try VersionLock(of: model)
-    for line in found.sentences(for: versions, model: model) {
-      Terminal.standardOutput.line(text: line)
+    let report = found.report(on: try VersionLock(of: model), at: model)
+    if json {
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: report))
+    } else {
+      for line in report.sentences { Terminal.standardOutput.line(text: line) }
     }
-    if found.versions(in: versions).isEmpty { throw ExitCode(ExitStatus.impossible.rawValue) }
+    if report.versions.isEmpty { throw ExitCode(ExitStatus.impossible.rawValue) }
   }
 }
 

@@ -50,6 +50,9 @@ import Testing
     #expect(found.versions(in: lock) == [version])
     let sentences = found.sentences(for: lock, model: "Shop.xcdatamodeld")
     #expect(sentences == ["The store has \(version): 2 entities of the log have its hashes."])
+    let report = found.report(on: lock, at: "Shop.xcdatamodeld")
+    #expect(report.versions == [version] && report.nearest == nil)
+    #expect(report.model == "Shop.xcdatamodeld" && report.sentences == sentences)
   }
 
   @Test func `a log that is cut fits all versions that it does not tell apart`() throws {
@@ -65,9 +68,13 @@ import Testing
     let sentences = found.sentences(for: lock, model: "Shop.xcdatamodeld")
     #expect(sentences[0] == "No version of Shop.xcdatamodeld has the hashes of the log.")
     #expect(sentences[1].contains("other hashes of Note"))
+    let report = found.report(on: lock, at: "Shop.xcdatamodeld")
+    #expect(report.versions.isEmpty && report.nearest == "1")
+    #expect(report.entities == ["Note", "Tag"])
     let foreign = text.replacing("Note", with: "Song").replacing("Tag", with: "Disc")
     let other = try LoggedVersion(foreign)
     #expect(other.sentences(for: lock, model: "S")[1].contains("another app"))
+    #expect(other.report(on: lock, at: "S").nearest == nil)
   }
 
   @Test(arguments: ["", "Note = <12>;", "x = {length = 16, bytes = 0x00}", "\u{0}\u{FFFD}<<<{"])

@@ -168,6 +168,8 @@ def require_answer(arguments, status, out):
             raise Failure(f"godwit {' '.join(words)}: exit {status}, and says {out[:400]!r}")
     elif words[0] == "fleet":
         name = f"fleet-{words[1] if words[1] in ('plan', 'list') else 'status'}"
+    elif words[0] == "versions":
+        name = f"versions-{words[1]}"
     elif name is None and words[0] in ("inspect", "diff"):
         name = f"{words[0]}-{answer.get('kind')}"
     if name is None:

@@ -87,6 +87,34 @@ public struct LoggedVersion: Hashable, Sendable {
     return (whole.isEmpty ? fitting : whole).map(\.name)
   }
 
+  /// The version of the store, as far as a log tells it.
+  public struct Report: Hashable, Sendable, Encodable {
+    private var version = 1
+    /// The path of the model.
+    public var model: String
+    /// The entities that the log names.
+    public var entities: [String]
+    /// The names of the versions that have the hashes of the log; empty if none has.
+    public var versions: [String]
+    /// The version that shares most hashes with the log, where none has all; nil if none shares an
+    /// entity.
+    public var nearest: String?
+    /// The same for people, one sentence each.
+    public var sentences: [String]
+
+    fileprivate init(_ log: LoggedVersion, in model: VersionLock, at path: FilePath) {
+      self.model = path.string
+      (entities, versions) = (log.entities, log.versions(in: model))
+      nearest = versions.isEmpty ? log.nearest(in: model)?.name : nil
+      sentences = log.sentences(for: model, model: path)
+    }
+  }
+
+  /// Compares the log with the versions of a model.
+  public func report(on model: VersionLock, at path: FilePath) -> Report {
+    Report(self, in: model, at: path)
+  }
+
   /// What the log tells of the store's version, one sentence each.
   public func sentences(for model: VersionLock, model path: FilePath) -> [String] {
     let count = CountText(hashes.count, "entity", "entities")
@@ -102,14 +130,22 @@ public struct LoggedVersion: Hashable, Sendable {
     return ["No version of \(path) has the hashes of the log."] + difference(from: model)
   }
 
-  /// How the nearest version differs, and what to do.
-  private func difference(from model: VersionLock) -> [String] {
+  /// The version that has most of the hashes; nil if none has any of the entities.
+  private func nearest(in model: VersionLock) -> LockedVersion? {
     func common(_ version: LockedVersion) -> Int {
       hashes.count { name, digits in version.entities[name]?.hash.map(digits.fits) ?? false }
     }
-    guard let nearest = model.locked.max(by: { common($0) < common($1) }),
-      nearest.entities.keys.contains(where: { hashes[$0] != nil })
-    else { return ["It shares no entity with any: is it the log of another app or store?"] }
+    let found = model.locked.max { common($0) < common($1) }
+    return found.flatMap { version in
+      version.entities.keys.contains { hashes[$0] != nil } ? version : nil
+    }
+  }
+
+  /// How the nearest version differs, and what to do.
+  private func difference(from model: VersionLock) -> [String] {
+    guard let nearest = nearest(in: model) else {
+      return ["It shares no entity with any: is it the log of another app or store?"]
+    }
     let (known, given) = (Set(nearest.entities.keys), Set(hashes.keys))
     let other = known.intersection(given).filter { name in
       !(nearest.entities[name]?.hash.map { hashes[name]?.fits($0) ?? false } ?? false)
