@@ -3,7 +3,8 @@
 
 Each link leads to a file that exists, and to a heading on it. At 400 and 1400 pixels no page is
 wider than the window, no script fails, and nothing is requested from elsewhere. The search finds a
-command. Planted faults of each kind are found.
+command. The pages of the library are built of the build that the tool is of. Planted faults of each
+kind are found.
 
 Needs mkdocs and mkdocs-material of Debian, and chromium for the browser; skips what is missing.
 
@@ -26,11 +27,11 @@ WIDTHS = (400, 1400)
 ANYWHERE = re.compile(r"[a-z][a-z+.-]*:|/")
 
 
-def built(folder):
-    """The pages of the site, without the library."""
+def built(folder, *options):
+    """The site; by default its pages without the library."""
     site = os.path.join(folder, "site")
-    done = subprocess.run([os.path.join(ROOT, "scripts", "docs"), "--pages", "--output", site],
-                          capture_output=True, text=True, timeout=300)
+    command = [os.path.join(ROOT, "scripts", "docs"), *(options or ["--pages"]), "--output", site]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise Failure(done.stderr or done.stdout)
     return site
@@ -129,6 +130,26 @@ def windows(folder):
     return [*shown(site, pages(site)), *search(site)]
 
 
+def library(build, folder):
+    """The first page of the library, to which a menu of the pages leads."""
+    site, found = built(folder, "--built", build), []
+    if 'href="/api/documentation/godwit/"' not in text_of(site, "index.html"):
+        found.append("no menu leads to the library")
+    with Served(site) as address, browser.Browser() as window:
+        for width in WIDTHS:
+            window.show(address + "api/documentation/godwit/", width=width)
+            end = time.monotonic() + 20
+            while "StoreMigration" not in (text := window.value("document.body.innerText")):
+                if time.monotonic() > end:
+                    return [*found, f"the library shows {text[:200]!r}"]
+                time.sleep(0.2)
+            wide = window.value("document.documentElement.scrollWidth")
+            found += [f"the library takes {wide} of {width} pixels"] * (wide > width)
+            found += [f"the library requests {url}" for url in window.requests()
+                      if not url.startswith((address, "data:"))]
+    return found
+
+
 def the_judge(folder):
     """A dead link, a dead heading, a wide element, a failing script and a foreign request."""
     site = built(folder)
@@ -154,8 +175,11 @@ def main():
         print("skipped: mkdocs is not installed (scripts/packages mkdocs mkdocs-material)")
         return
     cases = [("links", links), ("the judge", the_judge)]
+    build = os.path.dirname(os.path.abspath(options.godwit))
     if browser.program():
         cases.append(("windows", windows))
+        if os.path.exists(os.path.join(build, "Modules", "Godwit.swiftmodule")):
+            cases.append(("the library", lambda f: library(build, f)))
     else:
         print("no browser is installed, so no page is opened: scripts/packages chromium")
     run_cases(options, cases, "views of the site")

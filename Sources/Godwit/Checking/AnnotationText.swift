@@ -19,6 +19,7 @@ public struct AnnotationText: Sendable {
   /// Takes annotations.
   ///
   /// - Parameters:
+  ///   - annotations: the annotations, such as those of a report.
   ///   - root: the folder that paths of the repository begin with.
   ///   - folder: the folder that relative paths begin with.
   public init(_ annotations: [CheckReport.Annotation], root: FilePath, in folder: FilePath) {

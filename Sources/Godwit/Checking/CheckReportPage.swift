@@ -16,7 +16,9 @@ public struct CheckReportPage: Sendable {
   /// Checks, before anything else is done, that the page can be written and replaces nothing but an
   /// earlier one.
   ///
-  /// - Parameter stores: beside which nothing of theirs is replaced.
+  /// - Parameters:
+  ///   - path: the file.
+  ///   - stores: the stores whose own files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot, or its name does not end in `.html`.
   public init(_ path: FilePath, besides stores: [FilePath]) throws {
     guard MigrationReportFile.isPage(path) else {

@@ -12,7 +12,9 @@ public struct JUnitReportFile: Sendable {
   /// Checks, before anything else is done, that the file can be written and replaces nothing but an
   /// earlier one.
   ///
-  /// - Parameter stores: beside which nothing of theirs is replaced.
+  /// - Parameters:
+  ///   - path: the file.
+  ///   - stores: the stores whose own files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot.
   public init(_ path: FilePath, besides stores: [FilePath]) throws {
     file = try OutputFile(path, besides: stores) { bytes in

@@ -10,7 +10,8 @@ public struct SARIFReportFile: Sendable {
   /// earlier one.
   ///
   /// - Parameters:
-  ///   - stores: beside which nothing of theirs is replaced.
+  ///   - path: the file.
+  ///   - stores: the stores whose own files are not replaced.
   ///   - root: the folder that paths of the repository begin with.
   ///   - folder: the folder that relative paths begin with.
   /// - Throws: `MigrationFailure`, if it cannot.

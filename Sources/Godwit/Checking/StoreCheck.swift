@@ -37,7 +37,9 @@ public struct StoreCheck: Sendable {
   ///
   /// Whatever is wrong with the store is in the finding.
   ///
-  /// - Parameter progress: is called with the completed share of a migration, 0...1, on any thread.
+  /// - Parameters:
+  ///   - entry: the store, or what was found in its place.
+  ///   - progress: called with the completed share of a migration, 0...1, on any thread.
   /// - Throws: `CancellationError`, if the task was cancelled.
   public func run(
     _ entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void = { _ in }
@@ -63,9 +65,10 @@ public struct StoreCheck: Sendable {
   /// at a time; stores of 64 MiB and more follow, one at a time. Stores that are not done when the
   /// task is cancelled are told as interrupted.
   ///
-  /// - Parameter progress: is called with the completed share of all stores, 0...1, which never
-  ///   falls, with the store that it is about and how many are done, on any thread, but by one at a
-  ///   time.
+  /// - Parameters:
+  ///   - entries: the stores.
+  ///   - progress: called with the completed share of all stores, 0...1, which never falls, a
+  ///     store, and the number of finished stores, on any thread, one call at a time.
   public func run(
     _ entries: [StoreSearch.Entry],
     progress: @escaping @Sendable (Double, FilePath, Int) -> Void = { _, _, _ in }

@@ -97,7 +97,10 @@ extension VersionLock {
 
   /// Writes the versions of a model to their file.
   ///
-  /// - Parameter accepted: the names of versions that may be edited or gone.
+  /// - Parameters:
+  ///   - model: the model bundle.
+  ///   - file: the file of the lock.
+  ///   - accepted: the names of versions that may be edited or gone.
   /// - Throws: `MigrationFailure`, if another one was edited or is gone; nothing is written then.
   @discardableResult
   public static func lock(

@@ -16,7 +16,9 @@ public struct MigratedStore: Sendable {
 
   /// Names a store, or an output that was never finished.
   ///
-  /// - Parameter workFolder: what the migration had as ``StoreMigration/Resources/workFolder``.
+  /// - Parameters:
+  ///   - path: the store or the output.
+  ///   - workFolder: the ``StoreMigration/Resources/workFolder`` of the migration.
   public init(_ path: FilePath, workFolder: FilePath? = nil) throws {
     core = try MigrationFailure.catching { try StoreUpkeep(of: path, work: workFolder) }
   }

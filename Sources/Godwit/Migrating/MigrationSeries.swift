@@ -44,6 +44,7 @@ public struct MigrationSeries: Sendable {
   /// those that it interrupted, the same run goes on.
   ///
   /// - Parameters:
+  ///   - stores: the stores, each once.
   ///   - progress: is called with the completed share of all stores, 0...1, which never falls, with
   ///     the store that it is about and how many are done, on any thread, but by one at a time.
   ///   - ended: is called with each end in the order of the stores, as soon as those before it have

@@ -41,7 +41,9 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
 
   /// Reads a model bundle, a single version, or a folder or application that contains one.
   ///
-  /// - Parameter version: the only version of the bundle to read; nil reads all.
+  /// - Parameters:
+  ///   - path: the bundle, version, folder or application.
+  ///   - version: the only version of the bundle to read; nil reads all.
   /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
   public init(of path: FilePath, version: String? = nil) throws {
     self = try MigrationFailure.catching { try ModelInspection(reading: path, version: version) }
@@ -49,7 +51,9 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
 
   /// Reads a model bundle, a single version, or a folder or application that contains one.
   ///
-  /// - Parameter version: the only version of the bundle to read; nil reads all.
+  /// - Parameters:
+  ///   - model: the bundle, version, folder or application.
+  ///   - version: the only version of the bundle to read; nil reads all.
   /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
   public init(of model: URL, version: String? = nil) throws {
     try self.init(of: FilePath(model), version: version)

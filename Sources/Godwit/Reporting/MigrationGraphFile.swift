@@ -16,7 +16,9 @@ public struct MigrationGraphFile: Sendable {
 
   /// Checks that the picture can be written and replaces nothing but an earlier one.
   ///
-  /// - Parameter path: ends in `.svg`, or in `.dot` for the language of Graphviz.
+  /// - Parameters:
+  ///   - path: the file, which ends in `.svg`, or in `.dot` for the language of Graphviz.
+  ///   - migration: the migration whose files are not replaced.
   /// - Throws: `MigrationFailure`, if it does neither, or cannot be written.
   public init(_ path: FilePath, of migration: StoreMigration) throws {
     let kind = path.extension?.lowercased()

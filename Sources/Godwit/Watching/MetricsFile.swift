@@ -8,7 +8,9 @@ public struct MetricsFile: Sendable {
   /// Checks, before anything else is done, that the file can be written and replaces nothing but an
   /// earlier one.
   ///
-  /// - Parameter migration: the path under which it is asked for; nothing of it is replaced.
+  /// - Parameters:
+  ///   - path: the file.
+  ///   - migration: the path of the migration, whose files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot.
   public init(_ path: FilePath, of migration: FilePath) throws {
     file = try OutputFile(path, besides: [migration], noun: "metrics file") {

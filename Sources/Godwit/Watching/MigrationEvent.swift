@@ -63,7 +63,9 @@ public struct MigrationEvents: Sendable {
 
   /// What happened since the progress before.
   ///
-  /// - Parameter time: seconds of a clock that never goes back.
+  /// - Parameters:
+  ///   - progress: the present progress.
+  ///   - time: seconds of a clock that never goes back.
   public mutating func after(
     _ progress: MigrationProgress, at time: Double
   ) -> [MigrationEvent] {

@@ -267,7 +267,7 @@ extension MigrationMonitor: AsyncSequence {
   /// The state of a migration.
   public typealias Element = Status
 
-  /// Starts to watch, as ``updates(every:waitingToBegin:)`` does.
+  /// Starts to watch, as ``updates(every:waitingToBegin:forNext:)`` does.
   public func makeAsyncIterator() -> Updates.AsyncIterator { updates().makeAsyncIterator() }
 }
 
