@@ -176,7 +176,10 @@ extension StoreMigration {
   /// Migrates a store to the current version of a model: two workers, nothing that would be lost
   /// without consent, and the old store stays.
   ///
-  /// - Parameter output: where the new store is written, nil to replace the old one.
+  /// - Parameters:
+  ///   - store: the store.
+  ///   - model: the model, in any form that ``target`` takes.
+  ///   - output: where the new store is written, nil to replace the old one.
   /// - Throws: as ``run(for:progress:)``.
   @discardableResult
   public static func migrate(

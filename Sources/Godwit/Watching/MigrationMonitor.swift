@@ -30,7 +30,7 @@ public struct MigrationMonitor: Sendable {
     case running
     /// Somebody paused it, or its process exists, and is stopped or has been silent for 3 s.
     case paused
-    /// The result is made and verified, and ``StoreMigration/swapFile`` holds back the swap.
+    /// The result is verified, and ``StoreMigration/Handover/swapFile`` holds back the swap.
     case ready
     /// It was asked to stop; the next run resumes it.
     case interrupted
