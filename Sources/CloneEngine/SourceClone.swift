@@ -1,6 +1,8 @@
 import GRDB
 import MigrationEngine
+import PageEngine
 import Planning
+import RowPrograms
 import SQLEngine
 import Schema
 import StoreFormat
@@ -11,12 +13,12 @@ import SystemPackage
 /// before anything is made, and what stays has its new name then.
 struct SourceClone: AssemblyBase {
   let source: FilePath
-  /// The names in the source of tables and indexes that stay, by those in the result.
-  let names: [String: String]
-  /// The columns of tables that stay and have them in another order than others of the model.
-  var orders: [String: [String]] = [:]
+  let trees: StayingTrees
   /// Whether what changes goes to pages beside the source (`PageEdit`) instead of a clone of it.
-  var isEdit = false
+  let isEdit: Bool
+
+  /// The names in the source of tables and indexes that stay, by those in the result.
+  private var names: [String: String] { trees.names }
 
   var indexes: Set<String> { Set(names.keys) }
 
@@ -67,7 +69,7 @@ struct SourceClone: AssemblyBase {
       }
     }
     let roots = try StoreWriter.roots(in: db)
-    try requireStaying(order.result, roots: roots)
+    try requireStaying(names.values, in: order.result, roots: roots)
     let entries = try entries(of: order.schema).list
       .filter { names[$0.name] != nil || own.contains($0.name) }
     try list(entries, roots: roots, named: names, in: db)
@@ -98,14 +100,66 @@ struct SourceClone: AssemblyBase {
 
   // MARK: What stays
 
+  /// The rows from which on it takes less time to sort keys beside SQLite.
+  private static let leastRows: Int64 = 100_000
+
+  /// The indexes of large tables that stay.
+  func filled(_ order: AssemblyOrder) -> [Index] {
+    let rows = order.plan.staying.reduce(into: [:]) { $0[$1.table] = $1.rows }
+    return order.schema.allIndexes.filter { index in
+      names[index.name] == nil && rows[index.table] ?? 0 >= Self.leastRows
+        && IndexFilling.covers(index, schema: order.schema)
+    }
+  }
+
+  /// Fills them by the leaves of the tables.
+  func fill(
+    _ indexes: [Index], order: AssemblyOrder, each: (Index) throws -> Void
+  ) throws -> [Index] {
+    try IndexFilling(
+      order.result, scratch: order.folder.appending("keys"), memory: order.memory
+    ).fill(indexes, of: order.schema, each: each)
+  }
+
+  /// The rows that one statement updates: those that were looked at stay in memory.
+  private static let rowsAtOnce = 20_000
+
+  /// Changes rows where they are.
+  ///
+  /// - Throws: `CloneError`, where it is not known what becomes of one of them.
+  func update(_ db: Database, done: (_ rows: Int64) throws -> Void) throws {
+    for update in trees.updates {
+      try StoreWriter.together(in: db) {
+        let ranges = try db.makeStatement(sql: update.rangeQuery)
+        let doubts = try db.makeStatement(sql: update.doubtQuery)
+        let statement = try db.makeStatement(sql: update.statement)
+        var first = Int64.min
+        while let row = try Row.fetchOne(ranges, arguments: [first, Self.rowsAtOnce]),
+          let from = Int64.fromDatabaseValue(row[0]), let last = Int64.fromDatabaseValue(row[1])
+        {
+          if try Bool.fetchOne(doubts, arguments: [from, last]) == true { throw CloneError() }
+          try statement.execute(arguments: [from, last])
+          try done(Int64(db.changesCount))
+          if last == .max { break }
+          first = last + 1
+        }
+      }
+    }
+  }
+
   /// Lists all tables and indexes as a store has them that was made from nothing.
   func arrange(_ db: Database, order: AssemblyOrder) throws {
     let roots = try StoreWriter.roots(in: db)
     let (entries, version) = try entries(of: order.schema)
     let staying = names.compactMap { new, old in roots[new].map { (old, $0) } }
+    // A root that was written may have other cells.
+    let updated = Set(order.plan.updated.map(\.source))
     try requireStaying(
-      order.result, roots: Dictionary(staying, uniquingKeysWith: { first, _ in first }))
-    try list(entries, roots: roots, version: version, in: db)
+      names.values.filter { !updated.contains($0) }, in: order.result,
+      roots: Dictionary(staying, uniquingKeysWith: { first, _ in first }))
+    // Connections that have the store open know by this number that their schema is an old one.
+    let known = try Int64.fetchOne(db, sql: "PRAGMA schema_version") ?? 0
+    try list(entries, roots: roots, version: isEdit ? known + 1 : version, in: db)
     guard entries.count == roots.count else {
       throw AssemblyError.damaged(roots.keys.sorted())
     }
@@ -165,18 +219,21 @@ struct SourceClone: AssemblyBase {
 
   /// The statement of a table that has its columns in an order of its own.
   private func statement(of name: String, in schema: StoreSchema) -> String? {
-    guard let order = orders[name], var table = schema.keyedTable(named: name) else { return nil }
+    guard let order = trees.orders[name], var table = schema.keyedTable(named: name)
+    else { return nil }
     table.columns = order.compactMap { name in table.columns.first { $0.name == name } }
     return table.createStatement
   }
 
   /// Throws unless each b-tree that stays has the root that it has in the source, wherever SQLite
   /// moved it to: its kind and how many cells it has tell one from another.
-  func requireStaying(_ result: FilePath, roots: [String: UInt32]) throws {
+  func requireStaying(
+    _ names: some Sequence<String>, in result: FilePath, roots: [String: UInt32]
+  ) throws {
     let connection = try StoreConnection.immutable(source)
     let before = try connection.run { try StoreWriter.roots(in: $0) }
     let (old, new) = (try SourceFile(source), try SourceFile(result))
-    for name in names.values {
+    for name in names {
       guard let one = before[name], let other = roots[name],
         try Self.head(old, page: one) == Self.head(new, page: other)
       else { throw AssemblyError.damaged([name]) }

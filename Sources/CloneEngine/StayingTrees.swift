@@ -3,18 +3,21 @@ import MigrationEngine
 import PageEngine
 import Planning
 import RowPrograms
+import SQLEngine
 import Schema
 import StoreFormat
 import Survey
 
-/// The tables of a source that are tables of the result as they are, with their indexes.
-struct StayingTrees: Hashable, Codable, Sendable {
+/// The tables of a source that are tables of the result where they are, with their indexes.
+package struct StayingTrees: Hashable, Codable, Sendable {
   /// The name in the source, by that in the destination.
   private(set) var tables: [String: String] = [:]
   /// The same of tables and their indexes.
   private(set) var names: [String: String] = [:]
   /// The columns of tables that have them in another order than the destination.
   private(set) var orders: [String: [String]] = [:]
+  /// How rows of some of these tables change.
+  private(set) var updates: [RowUpdate] = []
 
   /// A table or an index, as the source's schema has it.
   private struct Entry {
@@ -56,18 +59,21 @@ struct StayingTrees: Hashable, Codable, Sendable {
 
   /// Finds what stays where it is.
   ///
-  /// - Parameter isLoose: as for `TreeMoves`.
+  /// - Parameter altersTables: whether tables may have their columns in another order.
   /// - Throws: `StoreError` where the schema cannot be read.
-  init(_ stage: StageInput, isLoose: Bool = false) throws {
+  init(_ stage: StageInput, altersTables: Bool) throws {
     let moves = try TreeMoves(
-      survey: stage.survey, schema: stage.destination, program: stage.program, isLoose: isLoose)
+      survey: stage.survey, schema: stage.destination, program: stage.program,
+      purpose: altersTables ? .staysAltered : .stays)
     let entries = try Self.entries(stage.survey.reader)
-    for (table, found) in moves.tables where found.moved.patch == nil {
+    for (table, found) in moves.tables.sorted(by: { $0.key < $1.key })
+    where found.moved.patch == nil || found.update != nil {
       guard try !Self.leavesHistory(table, of: stage),
         let own = Self.names(of: table, found: found, moves: moves, entries: entries)
       else { continue }
       tables[table] = found.sourceTable
       orders[table] = found.order
+      if let update = found.update { updates.append(update) }
       names.merge(own) { $1 }
     }
   }
@@ -85,19 +91,23 @@ struct StayingTrees: Hashable, Codable, Sendable {
             table: table, source: source, rows: known?.rows ?? 0, bytes: known?.bytes ?? 0,
             madeIndexes: stage.destination.allIndexes.filter {
               $0.table == table && names[$0.name] == nil
-            }.map(\.name)))
+            }.map(\.name),
+            updatedColumns: updatedColumns(of: table, program: stage.program)))
       }
     }
     plan.staying = staying
     return plan
   }
 
-  /// The bytes of the tables that do not stay.
-  func changingBytes(_ stage: StageInput) throws -> Int64 {
-    try StatisticsReader(survey: stage.survey, sliceRows: nil)
-      .statistics(program: stage.program).filter { tables[$0.key] == nil }.values
-      .reduce(0) { $0 + $1.bytes }
+  /// The columns that get other values in rows that stay where they are.
+  private func updatedColumns(of table: String, program: MigrationProgram) -> [String] {
+    (updates.first { $0.table == table }?.columns ?? [])
+      + program.orderFills.filter { $0.table == table }.map(\.orderColumn)
+      + program.derived.filter { $0.table == table }.map(\.column)
   }
+
+  /// What there is to do besides leaving these tables where they are.
+  func work(_ stage: StageInput) throws -> StageWork { StageWork(try plan(stage), for: stage) }
 
   /// Whether rows of a history table have another number than that of its entity: they stay behind,
   /// and are counted as they do.
@@ -153,5 +163,31 @@ struct StayingTrees: Hashable, Codable, Sendable {
         && !kept.contains($0.name)
     }
     return hasOther || kept.count != names.count ? nil : names
+  }
+}
+
+extension StageWork {
+  /// The part of a store that may change without a doubt that leaving the rest takes less time.
+  private static let littlePart: Int64 = 8
+
+  /// The bytes that are made or updated; an entry of an index takes some ten.
+  var changingBytes: Int64 { bytes + updatedBytes + Int64(indexEntries * 10) }
+
+  /// Whether this takes less time than to write all pages of a stage.
+  func isWorthwhile(_ stage: StageInput, costs: PhaseCosts) throws -> Bool {
+    if changingBytes * Self.littlePart <= stage.survey.access.bytes { return true }
+    let anew =
+      PageEngine.refusal(of: stage) == nil
+      ? PageEngine.costs.seconds(
+        of: StageWork(try PageEngine.plan(stage: stage, under: nil).plan, for: stage))
+      : SQLEngine.costs.seconds(
+        of: StageWork(try SQLEngine.plan(stage: stage, under: nil).plan, for: stage))
+    return costs.seconds(of: self) <= anew
+  }
+
+  fileprivate init(_ plan: MigrationPlan, for stage: StageInput) {
+    self.init(
+      plan, schema: stage.destination, workers: stage.workers,
+      isVerifiedFully: stage.verifiesFully, isSwapped: true)
   }
 }

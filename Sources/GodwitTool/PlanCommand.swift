@@ -147,6 +147,9 @@ struct PlanCommand: AsyncParsableCommand {
           + "\(ByteText(preparation.stayingBytes)), "
           + preparation.stayingTables.joined(separator: ", "))
     }
+    for (table, columns) in preparation.updatedTables.sorted(by: { $0.key < $1.key }) {
+      lines.append("updated where it is: \(table) (\(columns.joined(separator: ", ")))")
+    }
     for partition in preparation.partitions {
       lines.append(
         "partition \(partition.number): \(CountText(partition.rows, "row")), "

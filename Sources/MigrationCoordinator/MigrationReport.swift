@@ -240,7 +240,7 @@ package struct MigrationReport: Codable, Sendable {
   package var firstViolations: [Violation] = []
   /// Rows of tables that stayed where they were in a clone of the source, estimated.
   ///
-  /// `rows` counts them too; nil where all rows were made.
+  /// `rows` counts them too; nil where all rows were made, 0 where the others were updated.
   package var stayingRows: Int64?
   /// Tables whose b-trees were taken over from the source unchanged.
   package var movedTables: [String] = []

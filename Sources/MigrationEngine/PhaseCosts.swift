@@ -15,6 +15,9 @@ package struct PhaseCosts: Hashable, Sendable {
   /// Appending one row of a shard to the result, and each of its bytes.
   package var mergedRow: Double
   package var mergedByte: Double
+  /// Updating one row where it is, and each of its bytes; only where tables may stay.
+  package var updatedRow = 0.0
+  package var updatedByte = 0.0
   /// Completing and checking the references of one row.
   package var relinkedRow: Double
   /// Building one entry of an index of one column of numbers.
@@ -57,9 +60,10 @@ package struct PhaseCosts: Hashable, Sendable {
     return max(orders.max() ?? 0, orders.reduce(0, +) / busy)
   }
 
-  /// The time that it takes to append the rows to the result.
+  /// The time that it takes to append the rows to the result, and to update others.
   package func merging(_ stage: StageWork) -> Double {
     mergedRow * Double(stage.rows) + mergedByte * Double(stage.bytes)
+      + updatedRow * Double(stage.updatedRows) + updatedByte * Double(stage.updatedBytes)
   }
 
   /// The time for the references of all rows.
@@ -71,12 +75,13 @@ package struct PhaseCosts: Hashable, Sendable {
   /// The time for checking the result.
   package func verifying(_ stage: StageWork) -> Double {
     // Each page is read once more, and digests are made of rows.
-    (stage.isVerifiedFully ? max(2e-9, verifiedByte) : verifiedByte) * Double(stage.bytes)
+    (stage.isVerifiedFully ? max(2e-9, verifiedByte) : verifiedByte)
+      * Double(stage.bytes + stage.updatedBytes)
   }
 
   /// The time for putting the result in its place.
   package func swapping(_ stage: StageWork) -> Double {
-    stage.isSwapped ? swappedByte * Double(stage.bytes) : 0
+    stage.isSwapped ? swappedByte * Double(stage.bytes + stage.updatedBytes) : 0
   }
 }
 
@@ -99,6 +104,9 @@ package struct StageWork: Hashable, Sendable {
   package var orders: [Order]
   /// Entries of indexes that workers do not bring along, as if all were of one number.
   package var indexEntries: Double
+  /// Rows that change where they are, and their bytes.
+  package var updatedRows: Int64 = 0
+  package var updatedBytes: Int64 = 0
   /// How many orders are done at once.
   package var workers: Int
   /// Whether the result is verified in full.
@@ -141,6 +149,10 @@ package struct StageWork: Hashable, Sendable {
       orders: plan.workOrders.map { Order(rows: $0.rows, bytes: $0.bytes, work: $0.work) },
       indexEntries: built.reduce(0) { $0 + weights.weight(of: $1, rows: rows[$1.table] ?? 0) },
       workers: workers, isVerifiedFully: isVerifiedFully, isSwapped: isSwapped)
+    for table in plan.updated {
+      updatedRows += table.rows
+      updatedBytes += table.bytes
+    }
   }
 }
 

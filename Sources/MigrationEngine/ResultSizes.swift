@@ -23,6 +23,8 @@ package struct ResultSizes: Hashable, Sendable {
   package private(set) var sortedKeys: Int64 = 0
   /// The indexes that go over as they are.
   package private(set) var movedIndexes: Int64 = 0
+  /// The tables of which rows change where they are, as large as they become.
+  package private(set) var updatedTables: Int64 = 0
   /// Places of rows in relationships that had no order.
   package private(set) var places: Int64 = 0
   /// The schema, the metadata, the archive of the model and the root page of each b-tree.
@@ -31,10 +33,10 @@ package struct ResultSizes: Hashable, Sendable {
   package private(set) var orders: Int64
 
   /// All that the finished store takes.
-  package var result: Int64 { rows + builtIndexes + movedIndexes + others }
+  package var result: Int64 { rows + updatedTables + builtIndexes + movedIndexes + others }
 
-  /// Estimates the sizes for a plan of a stage that goes by rows; of tables that stay only indexes
-  /// that are made take room.
+  /// Estimates the sizes for a plan of a stage that goes by rows; of tables that stay only what
+  /// changes of them takes room.
   ///
   /// - Throws: `StoreError` where the source cannot be read.
   package init(of plan: MigrationPlan, stage: StageInput) throws {
@@ -70,7 +72,7 @@ package struct ResultSizes: Hashable, Sendable {
         movedIndexes += max(built, indexBytes[index.name] ?? 0)
       }
     }
-    for table in plan.staying where !table.madeIndexes.isEmpty {
+    for table in plan.staying where !(table.madeIndexes + table.updatedColumns).isEmpty {
       let made = (indexes[table.table] ?? []).filter { table.madeIndexes.contains($0.name) }
       let change = try RowChange(
         of: table.table, program: plan.program, survey: stage.survey,
@@ -80,6 +82,10 @@ package struct ResultSizes: Hashable, Sendable {
         builtIndexes += built
         largestIndex = max(largestIndex, built)
       }
+      if table.updatedColumns.isEmpty { continue }
+      // Of a page that a row grows out of, SQLite makes two.
+      let growth = Int64(Double(table.rows) * change.growth)
+      updatedTables += table.bytes + (growth > 0 ? table.bytes / 2 + growth : 0)
     }
     rows += try Self.unsampled(
       of: plan, roots: roots, indexes: indexBytes, survey: stage.survey, file: source)

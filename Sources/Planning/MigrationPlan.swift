@@ -73,7 +73,8 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   package var bytes: Int64 { pieces.reduce(0) { $0 + $1.bytes } }
 }
 
-/// A table whose b-trees are those of the source, where they are: no worker reads it.
+/// A table whose b-trees are those of the source, where they are: no worker reads it, and at most
+/// some of its columns are updated.
 package struct StayingTable: Hashable, Codable, Sendable {
   /// Its name in the destination.
   package var table: String
@@ -85,16 +86,20 @@ package struct StayingTable: Hashable, Codable, Sendable {
   package var bytes: Int64
   /// The indexes in the destination that are made of those rows.
   package var madeIndexes: [String]
+  /// The columns of which values change where they are.
+  package var updatedColumns: [String]
 
   /// Takes what the survey knows of the table.
   package init(
-    table: String, source: String, rows: Int64, bytes: Int64, madeIndexes: [String] = []
+    table: String, source: String, rows: Int64, bytes: Int64, madeIndexes: [String] = [],
+    updatedColumns: [String] = []
   ) {
     self.table = table
     self.source = source
     self.rows = rows
     self.bytes = bytes
     self.madeIndexes = madeIndexes
+    self.updatedColumns = updatedColumns
   }
 }
 
@@ -111,11 +116,13 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
 
   /// The names of `staying` in the destination.
   package var stayingTables: Set<String> { Set(staying.map(\.table)) }
+  /// Those of `staying` of which no row changes.
+  package var untouched: [StayingTable] { staying.filter(\.updatedColumns.isEmpty) }
+  /// Those of which rows are updated.
+  package var updated: [StayingTable] { staying.filter { !$0.updatedColumns.isEmpty } }
 
   /// Rows of `staying`, estimated.
   package var stayingRows: Int64 { staying.reduce(0) { $0 + $1.rows } }
-  /// Bytes that those rows take, estimated.
-  package var stayingBytes: Int64 { staying.reduce(0) { $0 + $1.bytes } }
 
   /// Takes partitions and work orders that are numbered already.
   package init(partitions: [Partition], workOrders: [WorkOrder], program: MigrationProgram) {

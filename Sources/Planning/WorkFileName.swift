@@ -36,7 +36,7 @@ package enum WorkFileName: Hashable, Sendable {
 
   private static let files: Set<Substring> = [
     "plan.json", "run.json", "status.mdb", "status.mdb-lock", "swap.json", "claims", "renumbered",
-    "lookups", "lookups.making", "source.pages",
+    "lookups", "lookups.making", "source.pages", "keys",
     "places.sqlite.making", "dropped.sqlite.making", "result.sqlite-kept", "result.sqlite-link",
     "result.sqlite-probe", "result.sqlite-fenced",
   ]

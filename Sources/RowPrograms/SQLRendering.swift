@@ -48,7 +48,7 @@ extension TableProgram {
     let list = columns.map {
       "\(expression(of: $0, schema: schema)) AS \(SQL.identifier(name: $0.name))"
     }
-    let number = isOfChanges ? "s.Z_ENT" : choice(entities.map { "\($0.destination)" })
+    let number = isOfChanges ? "s.Z_ENT" : entityNumber
     let conditions =
       ["s.\(entityColumn) IN (\(entities.map { "\($0.source)" }.joined(separator: ", ")))"]
       + [condition].compactMap(\.self)
@@ -64,6 +64,9 @@ extension TableProgram {
 }
 
 extension TableProgram {
+  /// The entity number of a destination row in SQL, of a source row named `s`.
+  var entityNumber: String { choice(entities.map { "\($0.destination)" }) }
+
   /// A query for expressions over all source rows of a key range, named `s`, in key order.
   package func query(of expressions: [String], in range: KeyRange, schema: String) -> String {
     let condition = range.condition(column: "s.Z_PK").map { " WHERE \($0)" } ?? ""

@@ -2,7 +2,7 @@ package import GRDB
 package import MigrationEngine
 import Planning
 import RowPrograms
-import Schema
+package import Schema
 import StoreFormat
 import SystemCalls
 package import SystemPackage
@@ -17,8 +17,18 @@ package protocol AssemblyBase: Sendable {
   ///
   /// - Returns: Core Data's own tables that are there, and empty.
   func clear(_ db: Database, order: AssemblyOrder) throws -> Set<String>
+  /// Changes rows of tables that stayed, and calls `done` with how many they were.
+  func update(_ db: Database, done: (_ rows: Int64) throws -> Void) throws
   /// Lists what stayed among the new tables and indexes, once they are there.
   func arrange(_ db: Database, order: AssemblyOrder) throws
+  /// The indexes that are made empty, and filled once SQLite has closed the result.
+  func filled(_ order: AssemblyOrder) -> [Index]
+  /// Fills these indexes, and calls `each` after each of them.
+  ///
+  /// - Returns: those that SQLite has to fill.
+  func fill(
+    _ indexes: [Index], order: AssemblyOrder, each: (Index) throws -> Void
+  ) throws -> [Index]
 }
 
 /// An assembly that begins with nothing.
@@ -33,7 +43,12 @@ private struct EmptyBase: AssemblyBase {
   }
 
   func clear(_ db: Database, order: AssemblyOrder) -> Set<String> { [] }
+  func update(_ db: Database, done: (_ rows: Int64) throws -> Void) {}
   func arrange(_ db: Database, order: AssemblyOrder) {}
+  func filled(_ order: AssemblyOrder) -> [Index] { [] }
+  func fill(
+    _ indexes: [Index], order: AssemblyOrder, each: (Index) throws -> Void
+  ) -> [Index] { indexes }
 }
 
 /// Assembles by SQL: bare `INSERT … SELECT *`, which moves rows without decoding them.
@@ -52,10 +67,11 @@ package struct SQLAssembler {
     try Files.remove(order.result)
     try base.make(order.result)
     let staying = order.plan.stayingTables
-    let connection = try StoreConnection.scratch(
-      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding,
-      memory: order.memory)
+    var connection = try open(order)
     var report = AssemblyReport()
+    let filled = base.filled(order)
+    let weights = IndexWeights(order.schema)
+    var units: (Index) -> Int64 = { _ in 0 }
     try connection.perform { db in
       if order.logsSQL { StatementLog.attach(to: db) }
       let own = try base.clear(db, order: order)
@@ -64,22 +80,34 @@ package struct SQLAssembler {
       report.rows = merged.values.reduce(0, +)
       try relink(order, db: db, progress: progress, report: &report)
       let indexes = order.schema.allIndexes.filter { !base.indexes.contains($0.name) }
-      let weights = IndexWeights(order.schema)
       let rows = order.plan.staying.reduce(into: merged) { $0[$1.table] = $1.rows }
-      func units(_ index: Index) -> Int64 {
-        Int64(weights.weight(of: index, rows: rows[index.table] ?? 0))
-      }
+      units = { Int64(weights.weight(of: $0, rows: rows[$0.table] ?? 0)) }
       let sizes = indexes.map(units)
       try progress(.indexing(units: sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
       try StoreWriter.together(in: db) {
-        try StoreWriter.createIndexes(order.schema, but: base.indexes, in: db) {
+        let others = base.indexes.union(filled.map(\.name))
+        try StoreWriter.createIndexes(order.schema, but: others, in: db) {
           try progress(.stepDone(units: units($0)))
         }
         try StoreWriter.writePrimaryKeys(order.schema, maxima: order.frame.maxima, in: db)
         try StoreWriter.writeMetadata(
           order.frame.metadata, modelCache: order.frame.modelCache, in: db)
       }
+      for index in filled { try StoreWriter.createEmpty(index, in: db) }
       try base.arrange(db, order: order)
+    }
+    if !filled.isEmpty {
+      do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+      let left = try base.fill(filled, order: order) { try progress(.stepDone(units: units($0))) }
+      connection = try open(order)
+      try connection.perform { db in
+        for index in left {
+          try db.execute(sql: "REINDEX \(SQL.identifier(name: index.name))")
+          try progress(.stepDone(units: units(index)))
+        }
+      }
+    }
+    try connection.perform { db in
       try countStaying(order, db: db, report: &report)
       try order.furnish(db)
       try progress(.verifying)
@@ -89,8 +117,14 @@ package struct SQLAssembler {
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
     if order.syncs { try Files.syncFile(order.result) }
     report.rows += order.plan.stayingRows
-    report.movedTables = staying.sorted()
+    report.movedTables = order.plan.untouched.map(\.table).sorted()
     return report
+  }
+
+  private func open(_ order: AssemblyOrder) throws -> StoreConnection {
+    try StoreConnection.scratch(
+      order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding,
+      memory: order.memory)
   }
 
   // MARK: Merge
@@ -102,8 +136,12 @@ package struct SQLAssembler {
   ) throws -> [String: Int64] {
     let placed = placedPieces(order: order)
     let sizes = placed.map { $0.places.reduce(0) { $0 + $1.result.rowsWritten } }
+    let updated = order.plan.updated.map(\.rows)
     // Each row is written, and then read.
-    try progress(.merging(rows: 2 * sizes.reduce(0, +), atOnce: sizes.max() ?? 0))
+    try progress(
+      .merging(
+        rows: 2 * sizes.reduce(0, +) + updated.reduce(0, +), atOnce: (sizes + updated).max() ?? 0))
+    try base.update(db) { try progress(.stepDone(units: $0)) }
     var rows: [String: Int64] = [:]
     // Rows of a join table that a mapping leaves alone keep their numbers.
     let numbered = Dictionary(
@@ -209,11 +247,11 @@ package struct SQLAssembler {
       guard lines.isEmpty else { throw AssemblyError.damaged(Array(lines.prefix(5))) }
       return
     }
-    let staying = order.plan.stayingTables
+    let staying = Set(order.plan.untouched.map(\.table))
     let own =
       ["Z_PRIMARYKEY", "Z_METADATA", "Z_MODELCACHE"] + order.schema.keyedTables.map(\.name)
       + order.schema.joinTables.map(\.name)
-    // What stays where it is was not written.
+    // What stays as it is was not written.
     let subjects =
       staying.isEmpty ? ["5"] : own.filter { !staying.contains($0) }.map(SQL.quoted)
     for subject in subjects {

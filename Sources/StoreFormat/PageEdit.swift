@@ -206,4 +206,26 @@ extension SourceFile {
     try edit.write(UnsafeRawBufferPointer(page), at: 0)
     try edit.commit()
   }
+
+  /// Takes pages of 4096 bytes from a file in which each has the place that it has in the database,
+  /// which ends with them, and which nobody has open.
+  package static func replace(
+    _ pages: [UInt32], of path: FilePath, by file: FileDescriptor, pageCount: UInt32
+  ) throws {
+    let edit = try hasPages(path) ? PageEdit(path) : nil
+    let plain = try edit == nil ? OpenFile(Files.open(path, mode: .readWrite)) : nil
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
+    defer { buffer.deallocate() }
+    for page in pages {
+      let offset = (Int64(page) - 1) * Int64(buffer.count)
+      guard try file.readAll(into: buffer, at: offset) == buffer.count else {
+        throw SystemCallError(operation: .read, path: path, errno: .ioError)
+      }
+      try edit?.write(UnsafeRawBufferPointer(buffer), at: offset)
+      try plain?.write(UnsafeRawBufferPointer(buffer), at: offset)
+    }
+    try edit?.commit()
+    let count = (0..<4).map { UInt8(truncatingIfNeeded: pageCount >> (24 - 8 * $0)) }
+    try setHeader([(HeaderField.pageCount, count)], of: path)
+  }
 }

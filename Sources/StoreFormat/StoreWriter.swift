@@ -56,6 +56,14 @@ package enum StoreWriter {
     }
   }
 
+  /// Makes a b-tree without entries that is listed under the name of an index.
+  ///
+  /// Until it is listed with the index's own statement it is one of no row of another table.
+  package static func createEmpty(_ index: Index, in db: Database) throws {
+    try db.execute(
+      sql: "CREATE INDEX \(SQL.identifier(name: index.name)) ON Z_MODELCACHE (Z_CONTENT) WHERE 0")
+  }
+
   /// The root pages of all tables and indexes, by their names.
   package static func roots(in db: Database) throws -> [String: UInt32] {
     // SQLite takes names and numbers for what they read as, be they blobs.

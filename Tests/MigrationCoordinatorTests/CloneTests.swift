@@ -180,17 +180,17 @@ import Testing
   @Test func `a b-tree that is not as it was ends the assembly`() throws {
     let given = try given()
     let result = given.folder.appending("clone.sqlite")
-    let clone = SourceClone(source: given.store, names: ["ZBOOK": "ZBOOK"])
+    let clone = SourceClone(source: given.store, trees: .none, isEdit: false)
     try clone.make(result)
     let connection = try StoreConnection.scratch(result, cacheBytes: 1 << 20)
     let roots = try connection.run { try StoreWriter.roots(in: $0) }
-    try clone.requireStaying(result, roots: roots)
+    try clone.requireStaying(["ZBOOK"], in: result, roots: roots)
     try connection.run { try $0.execute(sql: "DELETE FROM ZBOOK WHERE Z_PK > 100") }
     #expect(throws: AssemblyError.damaged(["ZBOOK"])) {
-      try clone.requireStaying(result, roots: roots)
+      try clone.requireStaying(["ZBOOK"], in: result, roots: roots)
     }
     #expect(throws: AssemblyError.damaged(["ZBOOK"])) {
-      try clone.requireStaying(result, roots: roots.filter { $0.key != "ZBOOK" })
+      try clone.requireStaying(["ZBOOK"], in: result, roots: [:])
     }
     try connection.queue.close()
   }

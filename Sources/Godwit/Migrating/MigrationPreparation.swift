@@ -109,10 +109,12 @@ extension StoreMigration {
     /// The work of the worker processes, in the order in which it starts.
     public let workOrders: [WorkOrder]
     /// Tables of the new store that stay as they are, and are not read; empty but where the engine
-    /// is `clone`.
+    /// is `clone` or `edit`.
     public let stayingTables: [String]
+    /// Tables whose rows are updated where they are, with the columns that change.
+    public let updatedTables: [String: [String]]
     /// The estimated rows and bytes of these tables.
-    public let (stayingRows, stayingBytes): (Int64, Int64)
+    public let stayingRows, stayingBytes: Int64
 
     let plan: MigrationPlan?
     private let coreSteps: [MigrationReport.Step]
@@ -219,8 +221,13 @@ extension StoreMigration.Preparation {
     plan = preview.plan
     partitions = (preview.plan?.partitions ?? []).map { StoreMigration.Partition($0) }
     workOrders = (preview.plan?.workOrders ?? []).map { StoreMigration.WorkOrder($0) }
-    stayingTables = (preview.plan?.staying ?? []).map(\.table)
-    (stayingRows, stayingBytes) = (preview.plan?.stayingRows ?? 0, preview.plan?.stayingBytes ?? 0)
+    let untouched = preview.plan?.untouched ?? []
+    stayingTables = untouched.map(\.table)
+    stayingRows = untouched.reduce(0) { $0 + $1.rows }
+    stayingBytes = untouched.reduce(0) { $0 + $1.bytes }
+    updatedTables = Dictionary(
+      (preview.plan?.updated ?? []).map { ($0.table, $0.updatedColumns) },
+      uniquingKeysWith: { first, _ in first })
   }
 
   private static func notes(

@@ -71,7 +71,7 @@ struct MigrationSummary {
   /// The figures of the whole run.
   var facts: [Fact] {
     var facts = [Fact(name: "rows", value: "\(GroupedText(rowsMade))")]
-    if let staying = report.stayingRows {
+    if let staying = report.stayingRows, staying > 0 {
       facts.append(Fact(name: "rows that stay, about", value: "\(GroupedText(staying))"))
     }
     guard let timeline = report.timeline else { return facts }

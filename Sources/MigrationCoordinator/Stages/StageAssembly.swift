@@ -78,7 +78,8 @@ struct StageAssembly {
     report.graph = PartitionGraph(saved.plan)
     report.movedTables = assembled.movedTables
     report.rows = assembled.rows
-    report.stayingRows = saved.plan.staying.isEmpty ? nil : saved.plan.stayingRows
+    report.stayingRows =
+      saved.plan.staying.isEmpty ? nil : saved.plan.untouched.reduce(0) { $0 + $1.rows }
     report.danglingReferences = assembled.danglingReferences
     // Whoever does not keep references that lead nowhere had all tables searched for them.
     if request.defectChoices.dangling == .keep, !assembled.uncheckedReferences.isEmpty {

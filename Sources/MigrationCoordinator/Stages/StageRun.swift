@@ -245,6 +245,7 @@ extension StageInput {
   /// - Parameter isOnly: whether the stage begins with the user's store and ends with what takes
   ///   its place.
   mutating func allowEdit(of request: MigrationRequest, isOnly: Bool) {
+    let status = try? Files.fileStatus(request.store)
     editRefusal =
       if request.output != nil {
         "the result is a store of its own"
@@ -252,8 +253,11 @@ extension StageInput {
         "the migration takes several stages"
       } else if survey.access.identity == nil {
         "a copy of the store is read, and not the store itself"
-      } else if ![0, try? Files.fileStatus(request.store).owner].contains(Processes.user) {
+      } else if ![0, status?.owner].contains(Processes.user) {
         "the store belongs to another user"
+      } else if status?.links != 1 {
+        // SQLite looks for a journal beside the name by which it opens the store.
+        "the store has several names (hard links)"
       } else {
         nil
       }

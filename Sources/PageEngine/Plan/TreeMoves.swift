@@ -21,6 +21,20 @@ package struct TreeMoves: Hashable, Codable, Sendable {
     /// The columns of the destination as the table's rows have them, new ones last; nil where that
     /// is the order of the destination.
     package var order: [String]?
+    /// How its rows change where they stay in their pages; nil where they do not change.
+    package var update: RowUpdate?
+  }
+
+  /// What becomes of the b-trees.
+  package enum Purpose: Hashable, Codable, Sendable {
+    /// Workers copy their pages, whose entity numbers they may patch; a table moves with all of
+    /// its indexes.
+    case copies
+    /// They stay where they are; rows may be updated and indexes be missing.
+    case stays
+    /// The same, and columns may lie in another order and lack new ones, as Core Data's own
+    /// `ALTER TABLE` leaves them.
+    case staysAltered
   }
 
   /// By destination table; all indexes of such a table move as well.
@@ -28,18 +42,16 @@ package struct TreeMoves: Hashable, Codable, Sendable {
   /// By the index of the destination.
   package private(set) var indexes: [String: IndexMove] = [:]
 
-  /// Whether columns may lie in an order of their own, and indexes be missing.
-  private let isLoose: Bool
+  private let purpose: Purpose
 
   /// Finds what of a store can be moved.
   ///
-  /// - Parameter isLoose: whether tables count that have their columns in another order, lack some
-  ///   that are NULL in every row, or lack indexes.
   /// - Throws: `StoreError` where the schema cannot be read.
   package init(
-    survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram, isLoose: Bool = false
+    survey: StoreSurvey, schema: StoreSchema, program: MigrationProgram,
+    purpose: Purpose = .copies
   ) throws {
-    self.isLoose = isLoose
+    self.purpose = purpose
     let header = survey.header
     guard header.pageSize == PageGeometry.pageSize, header.reservedBytes == 0,
       header.schemaFormat == 4
@@ -68,7 +80,10 @@ package struct TreeMoves: Hashable, Codable, Sendable {
       survey.mayKeepAll(table)
     else { return }
     let moved = table.columns.map { MovedColumn($0, of: table) }
-    let sources = ["Z_PK", "Z_ENT", "Z_OPT"] + moved.map { $0?.source }
+    let isUpdated = purpose != .copies && !table.isOfChanges
+    let sources =
+      ["Z_PK", "Z_ENT", "Z_OPT"]
+      + zip(moved, table.columns).map { $0?.source ?? (isUpdated ? $1.placedColumn : nil) }
     let unchanged =
       ["Z_PK", table.keepsEntityNumbers ? "Z_ENT" : nil, "Z_OPT"]
       + moved.map { column in column.flatMap { $0.change == .none ? $0.source : nil } }
@@ -98,9 +113,12 @@ package struct TreeMoves: Hashable, Codable, Sendable {
       found.columns.map(\.name) == sources
       && zip(found.columns, entityTable.columns).allSatisfy { $0.affinity == $1.type }
     let order =
-      isLoose && !isInOrder
-      ? found.order(of: entityTable.columns, from: sources, besides: table.emptyColumns) : nil
-    if isInOrder && (isLoose || moves.count == indexes.count) || order != nil {
+      purpose == .staysAltered && !isInOrder
+      ? found.order(
+        of: entityTable.columns, from: sources,
+        besides: Set(table.columns.filter { isUpdated ? $0.isConstant : $0.isEmpty }.map(\.name)))
+      : nil
+    if isInOrder && (purpose != .copies || moves.count == indexes.count) || order != nil {
       let entityColumn = sources.firstIndex(of: table.entityColumn) ?? 1
       tables[table.destinationTable] = Table(
         sourceTable: table.sourceTable,
@@ -111,7 +129,7 @@ package struct TreeMoves: Hashable, Codable, Sendable {
             entityColumn: entityColumn),
           indexes: summed,
           patch: RowPatch(table, changes: moved.map { $0?.change }, entityColumn: entityColumn)),
-        order: order)
+        order: order, update: isUpdated ? RowUpdate(table) : nil)
     }
     self.indexes.merge(moves) { $1 }
   }
@@ -154,11 +172,6 @@ package struct TreeMoves: Hashable, Codable, Sendable {
 }
 
 extension TableProgram {
-  /// The columns that are NULL in every row.
-  fileprivate var emptyColumns: Set<String> {
-    Set(columns.filter { $0.operations.allSatisfy { $0 == .constant(.null) } }.map(\.name))
-  }
-
   /// Whether every row has the entity number that it had.
   fileprivate var keepsEntityNumbers: Bool {
     !isOfChanges && entityColumn == "Z_ENT" && entities.allSatisfy { $0.source == $0.destination }
@@ -378,12 +391,14 @@ private struct Found {
       .mapValues { $0.map(\.index) }
   }
 
-  /// The columns of a destination as this table has them, and behind them those that are NULL in
-  /// every row; nil where rows would have to be made anew.
+  /// The columns of a destination as this table has them, and behind them those that are new; nil
+  /// where rows would have to be made anew.
   ///
-  /// - Parameter sources: the columns of this table that they come from.
+  /// - Parameters:
+  ///   - sources: the columns of this table that they come from.
+  ///   - new: those that may come from none.
   func order(
-    of columns: [Schema.Column], from sources: [String?], besides empty: Set<String>
+    of columns: [Schema.Column], from sources: [String?], besides new: Set<String>
   ) -> [String]? {
     var left = Array(zip(columns, sources))
     var order: [String] = []
@@ -395,7 +410,7 @@ private struct Found {
       else { return nil }
       order.append(left.remove(at: place).0.name)
     }
-    guard order.first == "Z_PK", left.allSatisfy({ $1 == nil && empty.contains($0.name) })
+    guard order.first == "Z_PK", left.allSatisfy({ $1 == nil && new.contains($0.name) })
     else { return nil }
     return order + left.map(\.0.name)
   }
