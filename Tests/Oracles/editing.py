@@ -1,196 +1,31 @@
 #!/usr/bin/env python3
 """Edits stores in place (`--engine edit`): what an edit makes is what SQL makes of a copy, by table
 and column, sound, and judged by `verify`; `rollback` gives each step back to the byte, one after
-the other. Random models and steps, wear of every kind, logs, history.
+the other. Random models and steps, wear of every kind, logs, history. Where the corpus has
+compare-stores.py beside it, that tool finds no difference either to what SQL and pages make. One
+store is taken through many steps in a row, each of which is taken back to the byte and done again.
 
 Then an edit, and its rollback, is killed, fails or has no room at any call by which files are
 changed, and whoever opens the store next is SQLite alone: it finds the old store or the new one,
 whole; the next run ends as an unharmed one. And what a power cut leaves, which drops or tears what
 was not synced, is the old store or the new one as well (`recorded_calls.c`).
 
-usage: editing.py --godwit P [--seeds 1-10] [--sample N] [--cuts N] [--only TEXT] [--scratch S]
+usage: editing.py --godwit P [--seeds 1-10] [--steps N] [--large N] [--sample N] [--cuts N]
+                  [--corpus C] [--only TEXT] [--scratch S]
 """
-import json
 import os
 import random
-import re
 import shutil
 import sqlite3
 import tempfile
 
-from clones import SMALL, TYPES, attributes, random_model, relationship, wear, write
-from failing_calls import IO_ERROR, NO_SPACE, Calls
+from edit_steps import COUNT, check_row, check_steps, contents, settle
+from failing_calls import Calls
 from power_cuts import Recorder
-from run import Failure, Tool, fingerprint, parser, run_cases, seeds
-from store import uri_path
+from run import Failure, Tool, parser, run_cases, seeds
 from swap_faults import DEEDS, LIBRARY, ROWS, digest, external_names, judge_ending, support
 
 REFUSED = 73
-COUNT = {"edits": 0, "declined": 0, "stayed": 0}
-
-
-# Random steps
-
-
-def named(entities, name):
-    """The parts of an entity, whatever it was called before."""
-    parts = entities[name]
-    return parts[2] if isinstance(parts, tuple) else parts
-
-
-def stepped(r, entities, number):
-    """What is changed, and the next version of a model."""
-    now = {n: named(entities, n) for n in entities}
-    name = r.choice(sorted(now))
-    kind = r.choice(("attribute", "attribute", "default", "new name", "index", "to-one", "many",
-                     "entity", "first entity", "entity's name", "nothing"))
-    if kind == "attribute":
-        now[name] += attributes((f"x{number}{n}", r.choice(TYPES)) for n in range(r.randint(1, 3)))
-    if kind == "default":
-        now[name] += (f'<attribute name="e{number}e" attributeType="Integer 64" '
-                      f'defaultValueString="{number}"/>')
-    if kind == "new name":
-        found = re.findall(r'<attribute name="(\w+)" optional', now[name])
-        if found:
-            old = r.choice(found)
-            now[name] = now[name].replace(
-                f'<attribute name="{old}" optional',
-                f'<attribute name="n{number}{old}" elementID="{old}" optional')
-            now[name] = now[name].replace(f'property="{old}"', f'property="n{number}{old}"')
-    if kind == "index":
-        found = re.findall(r'<attribute name="(\w+)"', now[name])
-        if found:
-            now[name] += (f'<fetchIndex name="i{number}"><fetchIndexElement property="{found[0]}" '
-                          'type="Binary" order="descending"/></fetchIndex>')
-    if kind in ("to-one", "many"):
-        other = r.choice(sorted(now))
-        now[name] += relationship(f"r{number}", other, f"s{number}", kind == "many")
-        now[other] += relationship(f"s{number}", name, f"r{number}", r.random() < 0.7)
-    if kind in ("entity", "first entity"):
-        now[("Zoo" if kind == "entity" else "Ape") + str(number)] = attributes((("a", "String"),))
-    if kind == "entity's name":
-        # The numbers of entities follow the order of their names.
-        new = f"{name}s"
-        now = {new if n == name else n: parts.replace(
-            f'destinationEntity="{name}"', f'destinationEntity="{new}"')
-            for n, parts in now.items()}
-        now[new] = ("was", name, now[new])
-    if kind == "nothing" and "versionHashModifier" not in now[name]:
-        now[name] = now[name].replace("<attribute ", '<attribute versionHashModifier="2" ', 1)
-    return f"{kind} of {name}", now
-
-
-def contents(path):
-    """{table and its columns: rows}, whatever the order of columns and rows."""
-    db = sqlite3.connect(f"file:{uri_path(path)}?mode=ro&immutable=1", uri=True)
-    db.text_factory = bytes
-    try:
-        found = db.execute("pragma integrity_check(3)").fetchall()
-        if found != [(b"ok",)]:
-            raise Failure(f"integrity_check: {found}")
-        out = {"indexes": sorted(
-            (n, s or b"") for n, s in db.execute(
-                "select name, sql from sqlite_master where type in ('index', 'trigger')"))}
-        for table, in db.execute("select name from sqlite_master where type = 'table'").fetchall():
-            table = table.decode()
-            columns = sorted(c[1].decode() for c in db.execute(f'pragma table_info("{table}")'))
-            if table == "ATRANSACTION":
-                columns = ["Z_PK"]  # when it was made differs
-            names = ", ".join(f'quote("{c}")' for c in columns)
-            out[f"{table} {columns}"] = sorted(db.execute(f'select {names} from "{table}"'))
-        return out
-    finally:
-        db.close()
-
-
-def compare(expected, found):
-    """What differs between the contents of two stores."""
-    out = [f"only one of them has {n}" for n in sorted(set(expected) ^ set(found))]
-    for name in sorted(set(expected) & set(found)):
-        if expected[name] != found[name]:
-            odd = [row for row in expected[name] if row not in found[name]][:2]
-            out.append(f"{name}: {len(expected[name])} by SQL, {len(found[name])}: {odd}"[:400])
-    return out
-
-
-def migrated(tool, store, target, bundle, flags, report, *more):
-    done = tool.call("migrate", store, "--to", target, "--models", bundle, "--infer-only", *flags,
-                     "--report", report, *more)
-    if done.returncode:
-        raise Failure(f"migrate {more}: exit {done.returncode}: {done.stderr[-400:]}")
-    with open(report, encoding="utf-8") as file:
-        return json.load(file)
-
-
-def check_steps(tool, seed, folder):
-    r = random.Random(seed)
-    entities = random_model(r)
-    bundle = os.path.join(folder, "Some.xcdatamodeld")
-    version = os.path.join(bundle, "V0.xcdatamodel")
-    write(version, entities)
-    place = os.path.join(folder, "own")
-    os.makedirs(place)
-    store, report = os.path.join(place, "Some.sqlite"), os.path.join(folder, "report.json")
-    more = ("--transactions", 9) if r.random() < 0.3 else ()
-    tool.run("generate", version, "--rows", r.choice((300, 2000, 6000)), *more, "--output", store)
-    done, flags = wear(r, store, [n for n in entities if n != SMALL])
-    found, before = [], []
-    for number in range(1, r.randint(2, 5)):
-        kind, entities = stepped(r, entities, number)
-        done.append(kind)
-        target = os.path.join(bundle, f"V{number}.xcdatamodel")
-        write(target, entities)
-        other = os.path.join(folder, f"other{number}")
-        shutil.copytree(place, other)
-        expected = os.path.join(folder, f"expected{number}.sqlite")
-        migrated(tool, os.path.join(other, "Some.sqlite"), target, bundle, flags, report,
-                 "--engine", "sql", "--output", expected)
-        told = migrated(tool, store, target, bundle, flags, report, "--engine", "edit",
-                        *r.choice(((), ("--verify", "full"))))
-        if told["outcome"] == "alreadyCurrent":
-            continue
-        COUNT["edits" if told["engine"] == "edit" else "declined"] += 1
-        COUNT["stayed"] += len(told["movedTables"])
-        if os.path.exists(store + "-wal") or os.path.exists(store + "-journal"):
-            found.append(f"{kind}: a log is left")
-        found += [f"{kind}: {line}" for line in compare(contents(expected), contents(store))]
-        judged = tool.call("verify", os.path.join(other, "Some.sqlite"), store, "--models", bundle,
-                           "--infer-only")
-        if judged.returncode:
-            found.append(f"{kind}: verify: {judged.stdout[-300:]} {judged.stderr[-200:]}")
-        settle(os.path.join(other, "Some.sqlite"))
-        before.append((kind, digest(os.path.join(other, "Some.sqlite"))))
-        # Each migration has a name of its own by the second.
-    for kind, old in reversed(before):
-        now, aside = fingerprint(place), os.path.join(folder, "aside.sqlite")
-        copied = tool.call("rollback", store, "--output", aside)
-        if copied.returncode or digest(aside) != old:
-            found.append(f"rollback --output of {kind}: exit {copied.returncode}: "
-                         f"{copied.stderr[-300:]}, or not the old store")
-        else:
-            os.remove(aside)
-        if fingerprint(place) != now:
-            found.append(f"rollback --output of {kind} changes something beside the store")
-        back = tool.call("rollback", store)
-        if back.returncode:
-            found.append(f"rollback of {kind}: exit {back.returncode}: {back.stderr[-300:]}")
-            break
-        if digest(store) != old:
-            found.append(f"rollback of {kind} does not give the old store")
-    tool.run("finish", store)
-    left = set(os.listdir(place)) - {"Some.sqlite"}
-    if left:
-        found.append(f"left over: {sorted(left)}")
-    return [f"[{'; '.join(done)}] {line}" for line in found]
-
-
-def settle(path):
-    """Has SQLite bring the log of a store into it."""
-    if os.path.exists(path + "-wal") or os.path.exists(path + "-journal"):
-        db = sqlite3.connect(path)
-        db.execute("select count(*) from sqlite_master").fetchone()
-        db.execute("pragma wal_checkpoint(truncate)")
-        db.close()
 
 
 # Harmed calls
@@ -428,15 +263,23 @@ def check_cuts(lab, recorder, back, count, folder):
 def main():
     p = parser(__doc__, needs_corpus=False)
     p.add_argument("--seeds", default="1-10")
+    p.add_argument("--steps", type=int, default=15, help="steps in a row")
+    p.add_argument("--large", type=int, default=0, help="objects of the store of each tenth seed")
     p.add_argument("--sample", type=int, default=20, help="harmed calls of each way; 0 for all")
     p.add_argument("--cuts", type=int, default=60, help="power cuts of each way")
     p.add_argument("--only", default="", help="a text in the names of cases")
     options = p.parse_args()
-    tool = Tool(options.godwit, timeout=120)
+    tool = Tool(options.godwit, timeout=300)
+    options.compare = os.path.join(options.corpus or "", "..", "tools", "compare-stores.py")
+    if not os.path.exists(options.compare):
+        options.compare = None
     with tempfile.TemporaryDirectory(prefix="godwit-oracle-") as folder:
         calls, recorder = Calls(folder), Recorder(folder)
-        cases = [(f"seed {seed}", lambda f, seed=seed: check_steps(tool, seed, f))
+        cases = [(f"seed {seed}", lambda f, seed=seed: check_steps(tool, seed, options, f))
                  for seed in seeds(options.seeds)]
+        first = min(seeds(options.seeds))
+        cases.append((f"{options.steps} steps",
+                      lambda f: check_row(tool, first, options.steps, f)))
         for way in ("in place", "with a log", "discarding"):
             lab = EditLab(tool, folder, calls, way)
             cases += harmed(lab, options.sample)
@@ -449,7 +292,7 @@ def main():
             run_cases(options, [c for c in cases if options.only in c[0]], "edits")
         finally:
             print(f"{COUNT['edits']} edits, {COUNT['declined']} declined; "
-                  f"{COUNT['stayed']} tables stayed")
+                  f"{COUNT['stayed']} tables stayed; {COUNT['compared']} compared by another tool")
 
 
 if __name__ == "__main__":
