@@ -280,8 +280,8 @@ let package = Package(
     .tests(
       of: "GodwitTool",
       [
-        "Godwit", "Mapping", "MigrationStatus", "Pages", "SystemCalls", .argumentParser,
-        .systemPackage,
+        "Godwit", "Mapping", "MigrationCoordinator", "MigrationStatus", "ModelFiles", "Pages",
+        "Planning", "StoreFormat", "Survey", "SystemCalls", .argumentParser, .systemPackage,
       ]),
     .tests(
       of: "PageEngine",

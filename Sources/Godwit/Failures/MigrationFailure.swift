@@ -264,7 +264,7 @@ extension MigrationFailure.Kind {
   }
 
   /// The code for a failure to which Core Data assigns no special one.
-  fileprivate var cocoaCode: Int {
+  var cocoaCode: Int {
     switch self {
     case .fileNotFound: CocoaError.Code.fileReadNoSuchFile.rawValue
     case .fileDamaged: CocoaError.Code.fileReadCorruptFile.rawValue
