@@ -61,6 +61,9 @@ class Expected:
     mappings which take it read)}}.
     """
 
+    # Whether an object becomes several, and its references as many.
+    doubles = False
+
     def __init__(self, old, new, db, objects, readers, unmade, policies=()):
         # By entity, the relationships that some mapping reads; entities that no mapping takes, and
         # those with a policy.
@@ -143,7 +146,7 @@ def mapped(old, new, store, maker):
         if mapping["type"] == "copy":
             return {n for n in wanted if n in old.stored(entity)}
         return {n for n, v in mapping["relationships"].items() if v is not None}
-    objects = {old.root(e): {} for e in old.entities}
+    objects, doubles = {old.root(e): {} for e in old.entities}, False
     for entity in old.concrete():
         names = sorted(attributes[entity])
         columns = [layout.columns[key(old.stored(entity)[n])] for n in names]
@@ -153,6 +156,7 @@ def mapped(old, new, store, maker):
             one = dict(zip(["Z_PK", *names], row))
             by = [m for m in takers[entity] if random_mappings.takes(m, one)]
             made = [m for m in by if made_of(m, row[0])]
+            doubles = doubles or len(made) > 1
             cause = None if made else "policy" if by else "filter" if takers[entity] \
                 else "unmappedEntity"
             objects[old.root(entity)][row[0]] = (
@@ -161,6 +165,7 @@ def mapped(old, new, store, maker):
     found = Expected(
         old, new, db, objects, readers, {e for e in takers if not takers[e]},
         {e for e in takers if any(m.get("policy") for m in takers[e])})
+    found.doubles = doubles
     db.close()
     return found
 

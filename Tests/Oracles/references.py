@@ -134,9 +134,10 @@ def judge(tool, folder, common, engines, expected, new, consent, doubles=False, 
 def statuses(tool, folder, common, has_policy=False, mend=()):
     """`check`, `plan` and `migrate` without consent end alike; what only a policy decides shows
     when it runs."""
-    ends = {word: tool.call(word, *common, *mend).returncode for word in ("check", "plan")}
+    common = (*common, *mend, "--validation", "off")
+    ends = {word: tool.call(word, *common).returncode for word in ("check", "plan")}
     output = ("--output", os.path.join(folder, "none.sqlite"))
-    done = tool.call("migrate", *common, *mend, *output, "--validation", "off")
+    done = tool.call("migrate", *common, *output)
     ends["migrate"] = done.returncode
     if has_policy:
         del ends["migrate"]
@@ -184,7 +185,7 @@ def by_mapping(tool, seed, folder, has_policy):
     policies = {m.get("policy") for m in maker.mappings}
     found = statuses(tool, folder, common, policies != {None})
     found += judge(tool, folder, common, ("auto", "sql", "pages", "objects"), expected, new,
-                   ("--allow-loss",), doubles="Doubling" in policies)
+                   ("--allow-loss",), doubles="Doubling" in policies or expected.doubles)
     unchanged(before, os.path.dirname(store))
     return found
 
@@ -353,7 +354,7 @@ def merged(report, result, store, old, new, entity, kept):
         return kept.get(k, k) if name == entity else k
     for name, (form, p) in reference_places(layout, db).items():
         relationship = p.relationship if form == "pair" else p
-        old_ones = references(before, layout, form, p)
+        old_ones = set(references(before, layout, form, p))
         now = set(references(db, after, *places[name]))
         led = {(lead(relationship.owner, a), lead(relationship.destination, b))
                for a, b in old_ones}
@@ -370,9 +371,12 @@ def merged(report, result, store, old, new, entity, kept):
         is_single = form != "pair" and (form == "target" or not relationship.to_many)
         if form == "pair" and now != led:
             found.append(f"{name}: pairs {sorted(led - now)[:3]} are missing")
-        rows = {b if form == "target" else a for a, b in led}
+        # No object is given a reference to itself that it did not have.
+        rows = {b if form == "target" else a for a, b in led
+                if (a, b) in old_ones or a != b or relationship.destination != entity}
         is_one = is_single and inverse is not None and not inverse.to_many
-        if is_single and not is_one and {b if form == "target" else a for a, b in now} != rows:
+        if is_single and not is_one \
+                and not rows <= {b if form == "target" else a for a, b in now}:
             found.append(f"{name}: rows without the reference that they had")
         if is_one and relationship.owner != entity and {b for _, b in now} != {b for _, b in led}:
             found.append(f"{name}: objects that nothing leads to any more")
