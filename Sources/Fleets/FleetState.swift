@@ -7,6 +7,8 @@ import SystemPackage
 package struct FleetRun: Codable, Hashable, Sendable {
   /// A store that is being migrated.
   package struct Store: Codable, Hashable, Sendable {
+    /// The place of the store in the list; nil where an earlier version wrote it.
+    package var number: Int?
     /// The path of the store.
     package var store: String
     /// The size of the store, in bytes.
@@ -17,8 +19,8 @@ package struct FleetRun: Codable, Hashable, Sendable {
     package var isSlow = false
 
     /// Creates a store whose migration begins now.
-    package init(store: String, bytes: Int64, began: Double) {
-      (self.store, self.bytes, self.began) = (store, bytes, began)
+    package init(number: Int, store: String, bytes: Int64, began: Double) {
+      (self.number, self.store, self.bytes, self.began) = (number, store, bytes, began)
     }
   }
 
@@ -124,11 +126,11 @@ package final class FleetState {
   /// Calls `body` with each result of the fleet, in the order of the list.
   package func forEach(stores: Int, body: (StoreResult) -> Void) throws {
     let results = environment.table(name: "results")
-    for start in stride(from: 0, to: stores, by: 1024) {
+    for start in stride(from: 0, to: stores, by: Self.chunk) {
       let found = try Self.explaining(path) {
         try environment.write { transaction throws(LMDBError) in
           var found: [[UInt8]] = []
-          for number in start..<min(stores, start + 1024) {
+          for number in start..<min(stores, start + Self.chunk) {
             if let value = try transaction.value(at: Self.key(number), in: results) {
               found.append(value)
             }
@@ -175,19 +177,41 @@ package final class FleetState {
     return try? JSONDecoder().decode(FleetRun.self, from: Data(value))
   }
 
-  /// Calls `body` with each result.
+  /// Calls `body` with each result, in the order of the list; some are held in memory at a time.
   static func readResults(_ folder: FleetFolder, body: (StoreResult) throws -> Void) throws {
+    var start: Int? = 0
+    while let first = start {
+      let found = try results(of: folder, from: first, limit: chunk)
+      start = found.count == chunk ? found.last.map { $0.number + 1 } : nil
+      for result in found { try body(result) }
+    }
+  }
+
+  /// The result of one store; nil where it has none.
+  package static func result(of number: Int, in folder: FleetFolder) throws -> StoreResult? {
+    guard number >= 0 else { return nil }
+    return try results(of: folder, from: number, limit: 1).first { $0.number == number }
+  }
+
+  /// The results that are read, or held in memory, at a time.
+  private static let chunk = 1024
+
+  private static func results(
+    of folder: FleetFolder, from number: Int, limit: Int
+  ) throws -> [StoreResult] {
     guard try Files.fileStatusIfPresent(folder.state, followLinks: false)?.kind == .file else {
-      return
+      return []
+    }
+    let entries = try explaining(folder.state) {
+      try LMDBReader(path: folder.state).entries(
+        of: "results", from: key(number), limit: limit)
     }
     let decoder = JSONDecoder()
-    let entries = try explaining(folder.state) {
-      try LMDBReader(path: folder.state).entries(of: ["results"])["results"]
-    }
-    for entry in entries ?? [] {
-      if let result = try? decoder.decode(StoreResult.self, from: Data(entry.value)) {
-        try body(result)
-      }
+    return try entries.map { entry in
+      guard let result = try? decoder.decode(StoreResult.self, from: Data(entry.value)),
+        key(result.number) == entry.key
+      else { throw FleetError(problem: .stateDamaged, path: folder.state) }
+      return result
     }
   }
 }

@@ -4,6 +4,8 @@ package struct FleetTally: Codable, Hashable, Sendable {
   package struct Group: Codable, Hashable, Sendable {
     /// The number of stores.
     package var stores: Int
+    /// The place of the first of these stores in the list; nil where an earlier version wrote it.
+    package var number: Int?
     /// The first of these stores.
     package var store: String
     /// The first sentence about it.
@@ -14,6 +16,8 @@ package struct FleetTally: Codable, Hashable, Sendable {
 
   /// A store that took long.
   package struct Slow: Codable, Hashable, Sendable {
+    /// The place of the store in the list; nil where an earlier version wrote it.
+    package var number: Int?
     /// The path of the store.
     package var store: String
     /// The time that it took, in seconds.
@@ -24,6 +28,8 @@ package struct FleetTally: Codable, Hashable, Sendable {
 
   /// The numbers of stores by outcome.
   private var counts: [String: Int] = [:]
+  /// The same by the version that the stores had; nil where an earlier version wrote it.
+  private var versions: [String: [String: Int]]?
   /// The bytes of stores that are done.
   package private(set) var bytes: Int64 = 0
   /// The rows of new stores.
@@ -38,12 +44,27 @@ package struct FleetTally: Codable, Hashable, Sendable {
   package private(set) var slowest: [Slow] = []
 
   private static let mostSlow = 5
+  /// The most versions that are counted apart: their names come from stores.
+  private static let mostVersions = 200
 
   /// Creates a tally of nothing.
   package init() {}
 
   /// The number of stores with an outcome.
   package func count(_ outcome: StoreResult.Outcome) -> Int { counts[outcome.rawValue] ?? 0 }
+
+  /// The numbers of stores by outcome, for each version that stores had; the version is nil for
+  /// stores of which it is not known.
+  package var versionCounts: [(version: String?, counts: [StoreResult.Outcome: Int])] {
+    (versions ?? [:]).sorted { $0.key < $1.key }.map { version, counts in
+      let known = counts.compactMap { name, count in
+        StoreResult.Outcome(rawValue: name).map { ($0, count) }
+      }
+      return (
+        version.isEmpty ? nil : version, Dictionary(known, uniquingKeysWith: { first, _ in first })
+      )
+    }
+  }
 
   /// The number of stores with a result.
   package var stores: Int { counts.values.reduce(0, +) }
@@ -63,7 +84,8 @@ package struct FleetTally: Codable, Hashable, Sendable {
       var group =
         failures[reason]
         ?? Group(
-          stores: 0, store: result.store, sentence: result.sentences.first ?? "",
+          stores: 0, number: result.number, store: result.store,
+          sentence: result.sentences.first ?? "",
           exitStatus: result.exitStatus)
       group.stores += 1
       failures[reason] = group
@@ -72,7 +94,9 @@ package struct FleetTally: Codable, Hashable, Sendable {
     else { return }
     let place = slowest.firstIndex { $0.seconds < result.seconds } ?? slowest.count
     slowest.insert(
-      Slow(store: result.store, seconds: result.seconds, bytes: result.bytes), at: place)
+      Slow(
+        number: result.number, store: result.store, seconds: result.seconds, bytes: result.bytes),
+      at: place)
     if slowest.count > Self.mostSlow { slowest.removeLast() }
   }
 
@@ -89,9 +113,19 @@ package struct FleetTally: Codable, Hashable, Sendable {
 
   private mutating func change(_ result: StoreResult, by sign: Int) {
     counts[result.outcome.rawValue, default: 0] += sign
+    change(version: result.version ?? "", result.outcome, by: sign)
     if result.wasFound == true { found += sign }
     seconds += Double(sign) * result.seconds
     rows += Int64(sign) * (result.rows ?? 0)
     if result.outcome.isDone { bytes += Int64(sign) * result.bytes }
+  }
+
+  private mutating func change(version: String, _ outcome: StoreResult.Outcome, by sign: Int) {
+    let name = versions?[version] == nil && versions?.count == Self.mostVersions ? "" : version
+    var counts = versions?[name] ?? [:]
+    counts[outcome.rawValue, default: 0] += sign
+    if counts[outcome.rawValue] == 0 { counts[outcome.rawValue] = nil }
+    versions = versions ?? [:]
+    versions?[name] = counts.isEmpty ? nil : counts
   }
 }

@@ -163,6 +163,24 @@ struct LMDBPages: Sendable {
     return found
   }
 
+  /// Entries of a table from a key on, at most `limit` of them, ordered by their keys; nil where
+  /// there is no such table.
+  func entries(
+    of table: String, from key: [UInt8], limit: Int, meta: Meta
+  ) throws -> [Entry]? {
+    var walk = Walk(meta: meta)
+    let name = Array(table.utf8)
+    guard let root = try tables(walk: &walk).first(where: { $0.name == name })?.root else {
+      return nil
+    }
+    var found: [Entry] = []
+    _ = try visit(root: root, walk: &walk, depth: 0, from: key) { node in
+      found.append(try record(node))
+      return found.count < limit
+    }
+    return found
+  }
+
   /// Fails unless the pages of a state are such that the library may work with them.
   func check(_ meta: Meta) throws {
     guard let size = try? Files.fileStatus(of: file).size,
@@ -235,9 +253,70 @@ struct LMDBPages: Sendable {
     root: UInt64, walk: inout Walk, depth: Int, isFree: Bool = false,
     body: (Node) throws -> Void
   ) throws {
+    guard walk.left > 0, let tree = try open(root, walk: &walk, depth: depth, isFree: isFree) else {
+      return
+    }
+    var places: [Place] = []
+    for at in tree.nodes {
+      if tree.isBranch {
+        let (below, place) = try branchNode(page: tree.page, at: at)
+        places.append(place)
+        try visit(root: below, walk: &walk, depth: depth + 1, isFree: isFree, body: body)
+      } else {
+        let (node, place) = try leafNode(page: tree.page, at: at, isFree: isFree, walk: &walk)
+        places.append(place)
+        try body(node)
+      }
+    }
+    // Nodes lie side by side up to the end of the page.
+    var end = tree.upper
+    for place in places.sorted(by: { $0.node < $1.node }) {
+      guard place.node == end else { throw Damage() }
+      end += place.size + place.size % 2
+    }
+    guard end == pageSize else { throw Damage() }
+  }
+
+  /// Calls `body` with the entries below a page from a key on, until it returns false; returns
+  /// whether it never did.
+  private func visit(
+    root: UInt64, walk: inout Walk, depth: Int, from key: [UInt8], body: (Node) throws -> Bool
+  ) throws -> Bool {
+    guard let tree = try open(root, walk: &walk, depth: depth, isFree: false) else { return true }
+    for (index, at) in tree.nodes.enumerated() {
+      if tree.isBranch {
+        // The keys below a node precede the key of the next node.
+        if index + 1 < tree.nodes.count {
+          let next = try branchKey(page: tree.page, at: tree.nodes[index + 1])
+          if !key.lexicographicallyPrecedes(next) { continue }
+        }
+        let (below, _) = try branchNode(page: tree.page, at: at)
+        guard
+          try visit(root: below, walk: &walk, depth: depth + 1, from: key, body: body)
+        else { return false }
+      } else {
+        let (node, _) = try leafNode(page: tree.page, at: at, isFree: false, walk: &walk)
+        if node.key.lexicographicallyPrecedes(key) { continue }
+        guard try body(node) else { return false }
+      }
+    }
+    return true
+  }
+
+  /// A page of a tree, and where its nodes begin.
+  private struct TreePage {
+    var page: [UInt8]
+    var isBranch: Bool
+    var nodes: [Int]
+    var upper: Int
+  }
+
+  /// Reads and checks a page of a tree; nil for the root of an empty one.
+  private func open(
+    _ root: UInt64, walk: inout Walk, depth: Int, isFree: Bool
+  ) throws -> TreePage? {
     // No page at all.
-    if root == .max, depth == 0 { return }
-    guard walk.left > 0 else { return }
+    if root == .max, depth == 0 { return nil }
     walk.left -= 1
     guard depth < Self.mostDepth, root >= 2, root <= walk.meta.lastPage,
       walk.seen.insert(root).inserted, let page = page(number: root),
@@ -251,27 +330,15 @@ struct LMDBPages: Sendable {
     guard isBranch || flags == PageFlag.leaf, lower.isMultiple(of: 2), lower <= upper,
       upper <= pageSize, lower >= (isBranch && !isFree ? 20 : 18)
     else { throw Damage() }
-    var places: [Place] = []
-    for slot in stride(from: 16, to: lower, by: 2) {
-      let at = Int(page.number(at: slot, bytes: 2))
-      guard at >= upper, at + 8 <= pageSize else { throw Damage() }
-      if isBranch {
-        let (below, place) = try branchNode(page: page, at: at)
-        places.append(place)
-        try visit(root: below, walk: &walk, depth: depth + 1, isFree: isFree, body: body)
-      } else {
-        let (node, place) = try leafNode(page: page, at: at, isFree: isFree, walk: &walk)
-        places.append(place)
-        try body(node)
-      }
-    }
-    // Nodes lie side by side up to the end of the page.
-    var end = upper
-    for place in places.sorted(by: { $0.node < $1.node }) {
-      guard place.node == end else { throw Damage() }
-      end += place.size + place.size % 2
-    }
-    guard end == pageSize else { throw Damage() }
+    let nodes = stride(from: 16, to: lower, by: 2).map { Int(page.number(at: $0, bytes: 2)) }
+    guard nodes.allSatisfy({ $0 >= upper && $0 + 8 <= pageSize }) else { throw Damage() }
+    return TreePage(page: page, isBranch: isBranch, nodes: nodes, upper: upper)
+  }
+
+  private func branchKey(page: [UInt8], at node: Int) throws -> ArraySlice<UInt8> {
+    let end = node + 8 + Int(page.number(at: node + 6, bytes: 2))
+    guard end <= pageSize else { throw Damage() }
+    return page[(node + 8)..<end]
   }
 
   private func branchNode(page: [UInt8], at node: Int) throws -> (UInt64, Place) {

@@ -55,6 +55,25 @@ package final class LMDBReader: Sendable {
     return found
   }
 
+  /// Keys and values of a table from a key on, at most `limit` of them, in one state, sorted by the
+  /// bytes of the keys.
+  ///
+  /// - Throws: `LMDBError`, with `missingTable`, `truncated` where the file is damaged, or `busy`.
+  package func entries(
+    of name: String, from key: [UInt8], limit: Int
+  ) throws(LMDBError) -> [(key: [UInt8], value: [UInt8])] {
+    let found: [LMDBPages.Entry]?
+    do throws(LMDBError.Problem) {
+      found = try pages.read { try pages.entries(of: name, from: key, limit: limit, meta: $0) }
+    } catch {
+      throw LMDBError(operation: .get, path: path, problem: error)
+    }
+    guard let found else {
+      throw LMDBError(operation: .openTable, path: path, problem: .missingTable(name))
+    }
+    return found
+  }
+
   /// The number of the last commit by any process, 0 where it cannot be told.
   package var lastTransaction: UInt64 { pages.meta()?.transaction ?? 0 }
 

@@ -23,6 +23,22 @@ import Testing
     #expect(tally.bytes == 10)
   }
 
+  @Test func `outcomes are counted by the versions of the stores`() {
+    var tally = FleetTally()
+    var old = result(.migrated)
+    old.version = "Shop 1"
+    var other = result(.rolledBack)
+    other.version = "Shop 1"
+    for result in [old, old, result(.failed, reason: "inUse")] { tally.add(result) }
+    #expect(tally.versionCounts.map(\.version) == [nil, "Shop 1"])
+    #expect(tally.versionCounts.map(\.counts) == [[.failed: 1], [.migrated: 2]])
+    tally.remove(result(.failed, reason: "inUse"))
+    tally.remove(old)
+    tally.add(other)
+    #expect(tally.versionCounts.map(\.version) == ["Shop 1"])
+    #expect(tally.versionCounts.map(\.counts) == [[.migrated: 1, .rolledBack: 1]])
+  }
+
   @Test func `the five slowest stores are kept, the slowest first`() {
     var tally = FleetTally()
     for seconds in [3.0, 9, 1, 7, 5, 8, 2] { tally.add(result(.migrated, seconds: seconds)) }

@@ -36,6 +36,33 @@ import Testing
     #expect(try self.words().map(\.key) == [[1], [2, 0]])
   }
 
+  @Test(arguments: [0, 1, 40, 777, 1999, 2000])
+  func `entries are read from a key on, in parts`(first: Int) throws {
+    let environment = try create(mapSize: 1 << 24)
+    let words = environment.table(name: "words")
+    func key(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 255), 7] }
+    try environment.write { transaction throws(LMDBError) in
+      for number in 0..<2000 {
+        // Some values have pages of their own.
+        try transaction.put(
+          Array(repeating: 1, count: number % 97 == 0 ? 5000 : 60), at: key(number), in: words)
+      }
+    }
+    let reader = try LMDBReader(path: path)
+    var found: [[UInt8]] = []
+    var start: [UInt8]? = key(first)
+    while let from = start {
+      let part = try reader.entries(of: "words", from: from, limit: 300)
+      found += part.map(\.key)
+      start = part.count == 300 ? part.last.map { $0.key + [0] } : nil
+    }
+    #expect(found == (first..<2000).map(key))
+    // A key that is not there stands for the next one.
+    let next = try reader.entries(of: "words", from: Array(key(first).prefix(2)), limit: 1)
+    #expect(next.first?.key == (first < 2000 ? key(first) : nil))
+    #expect(throws: LMDBError.self) { try reader.entries(of: "none", from: [], limit: 1) }
+  }
+
   @Test func `a write that throws changes nothing`() throws {
     let environment = try create()
     let words = environment.table(name: "words")

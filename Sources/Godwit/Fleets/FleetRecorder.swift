@@ -38,7 +38,7 @@ final class FleetRecorder: Sendable {
   func begin(_ order: FleetOrder) {
     state.withLock {
       $0.running[order.number] = FleetRun.Store(
-        store: order.store.store, bytes: order.store.bytes, began: Self.now)
+        number: order.number, store: order.store.store, bytes: order.store.bytes, began: Self.now)
     }
   }
 
