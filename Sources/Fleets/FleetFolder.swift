@@ -61,30 +61,51 @@ package struct FleetFolder: Hashable, Sendable {
 
   /// Creates the folder of a fleet: the list first, the manifest last.
   ///
-  /// - Parameter stores: are written in the order of the list, largest first.
   /// - Throws: `FleetError` with `exists`, if there is a fleet; `SystemCallError`.
   package func create(
-    _ stores: [FleetStore], settings: FleetSettings, at time: Double
+    _ stores: StoreSpool, settings: FleetSettings, at time: Double
   ) throws -> FleetManifest {
     if try Files.fileStatusIfPresent(manifest, followLinks: false) != nil {
       throw FleetError(problem: .exists, path: path)
     }
     if try Files.createDirectory(path) { try Files.syncDirectory(Files.parent(of: path)) }
+    let bytes = try writeList(of: stores)
+    let made = FleetManifest(
+      created: time, stores: stores.count, bytes: bytes,
+      listChecksum: try Checksum.of(file: list), settings: settings)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    let ordered = stores.sorted { ($1.bytes, $0.store) < ($0.bytes, $1.store) }
-    var text: [UInt8] = []
-    for store in ordered {
-      text += try encoder.encode(store)
-      text.append(UInt8(ascii: "\n"))
-    }
-    try Files.writeFileAtomically(text, to: list)
-    let made = FleetManifest(
-      created: time, stores: stores.count,
-      bytes: stores.reduce(0) { $0.addingReportingOverflow($1.bytes).partialValue },
-      listChecksum: try Checksum.of(file: list), settings: settings)
     try Files.writeFileAtomically(VersionedFile(made).sealed(by: encoder), to: manifest)
     return made
+  }
+
+  /// Writes the list; returns the bytes of all stores.
+  private func writeList(of stores: StoreSpool) throws -> Int64 {
+    let temporary = FilePath("\(list).tmp")
+    try Files.removeRegularFile(temporary)
+    let file = try Files.open(
+      temporary, mode: .writeOnly, options: [.create, .exclusiveCreate],
+      permissions: [.ownerReadWrite, .groupRead, .otherRead])
+    var bytes: Int64 = 0
+    try file.closeAfter {
+      let decoder = JSONDecoder()
+      var text: [UInt8] = []
+      try stores.forEachLine { line in
+        let store = try decoder.decode(FleetStore.self, from: Data(line))
+        bytes = bytes.addingReportingOverflow(store.bytes).partialValue
+        text += line
+        text.append(UInt8(ascii: "\n"))
+        if text.count > 1 << 16 {
+          try file.writeAll(text)
+          text = []
+        }
+      }
+      try file.writeAll(text)
+      try Files.syncFile(file)
+    }
+    try Files.rename(temporary, to: list)
+    try Files.syncDirectory(path)
+    return bytes
   }
 }
 
@@ -105,6 +126,14 @@ package struct FleetListReader {
     lines = try LineReader(path)
     self.element = element
     cut = element.map { ElementCut(count: $0.count) }
+  }
+
+  /// The store at a place in the list, which is after those that were read; nil if there is none.
+  ///
+  /// - Throws: `FleetError`, if the line cannot be read.
+  package mutating func store(_ place: Int) throws -> FleetStore? {
+    while number < place, try lines.next() != nil { number += 1 }
+    return try next()?.store
   }
 
   /// The next store with its place in the list; nil at the end.

@@ -38,7 +38,7 @@ package struct FileStatus: Hashable, Sendable {
 
   /// What tells a file from all others of the machine.
   package struct Identity: Hashable, Sendable {
-    fileprivate let device, inode: UInt64
+    package let device, inode: UInt64
   }
 
   /// What tells the file from all others, regardless of the path.

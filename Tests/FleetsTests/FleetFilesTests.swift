@@ -23,9 +23,11 @@ import Testing
   }
 
   private func makeFleet(stores: Int) throws -> FleetManifest {
-    try folder.create(
-      (0..<stores).map { FleetStore(store: "/\($0)", bytes: Int64($0)) },
-      settings: FleetSettings(), at: 1000)
+    let spool = try StoreSpool()
+    for number in 0..<stores {
+      try spool.add(FleetStore(store: "/\(number)", bytes: Int64(number)), identity: nil)
+    }
+    return try folder.create(spool, settings: FleetSettings(), at: 1000)
   }
 
   @Test func `the largest store of the list comes first`() throws {
@@ -35,6 +37,47 @@ import Testing
     var paths: [String] = []
     while let next = try list.next() { paths.append("\(next.number) \(next.store.store)") }
     #expect(paths == ["0 /2", "1 /1", "2 /0"])
+  }
+
+  @Test func `a store that is added again is left out, by its path or its file`() throws {
+    let spool = try StoreSpool()
+    let file = try Files.fileStatus(temporary.path).identity
+    let long = "/" + String(repeating: "a", count: 2000)
+    for path in ["/a", "/b", "/a", long, long, long + "b"] {
+      try spool.add(FleetStore(store: path, bytes: 1), identity: nil)
+    }
+    try spool.add(FleetStore(store: "/c", bytes: 3), identity: file)
+    try spool.add(FleetStore(store: "/d", bytes: 2), identity: file)
+    try spool.flush()
+    #expect(spool.count == 5)
+    #expect(spool.repeated == 3)
+    _ = try folder.create(spool, settings: FleetSettings(), at: 1000)
+    var list = try FleetListReader(folder)
+    #expect(try list.store(0)?.store == "/c")
+    #expect(try list.store(2)?.store == long)
+    #expect(try list.store(9) == nil)
+  }
+
+  @Test func `two stores with one output are found`() throws {
+    let spool = try StoreSpool()
+    for (path, output) in [("/a", "/x"), ("/b", "/y"), ("/c", "/x")] {
+      try spool.add(FleetStore(store: path, output: output, bytes: 1), identity: nil)
+    }
+    try spool.flush()
+    #expect(spool.clash == .init(store: "/c", other: "/a", output: "/x"))
+  }
+
+  @Test func `the result of one store is found in the state`() throws {
+    let manifest = try makeFleet(stores: 5000)
+    let state = try FleetState(folder, of: manifest)
+    let run = FleetRun(fleet: manifest.created, started: 1, jobs: 1)
+    try state.write(
+      (0..<5000).filter { $0 % 3 == 0 }.map { result($0, .migrated, at: Double($0)) }, run: run,
+      syncs: false)
+    #expect(try FleetState.result(of: 4998, in: folder)?.number == 4998)
+    #expect(try FleetState.result(of: 4999, in: folder) == nil)
+    #expect(try FleetState.result(of: 1, in: folder) == nil)
+    #expect(try FleetLedger(folder, of: manifest).tally.done == 1667)
   }
 
   @Test func `each store is one of exactly one element`() throws {

@@ -6,7 +6,7 @@ import Testing
 @Suite struct StoreFleetTests {
   /// A fleet of stores of both versions, the third cut off.
   private func fleet(_ given: GivenStore) throws -> StoreFleet {
-    var members = StoreFleet.Members()
+    let members = try StoreFleet.Members()
     for number in 1...6 {
       let store = given.folder.appending(path: "Store\(number).sqlite")
       switch number {
@@ -15,7 +15,7 @@ import Testing
       default:
         try given.makeStore(of: "1", objects: Int64(number), at: store, seed: UInt64(number))
       }
-      members.add(.init(store: FilePath(store.path)))
+      try members.add(.init(store: FilePath(store.path)))
     }
     var migration = given.migration()
     migration.output = nil

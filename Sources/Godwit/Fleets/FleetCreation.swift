@@ -54,28 +54,48 @@ extension StoreFleet {
     }
   }
 
-  /// The stores of a fleet that is created, and what was passed over.
-  public struct Members: Sendable {
-    /// The stores, none of them twice.
-    public private(set) var all: [Member] = []
-    /// The number of paths that name a store that is there already.
-    public private(set) var repeated = 0
+  /// The stores of a fleet that is created, in a temporary file, and the places without a store.
+  ///
+  /// Memory does not grow with the number of stores, but with the names of the largest folder.
+  public final class Members {
     /// The places without a store, with the reason of each.
     public private(set) var failures: [MigrationFailure] = []
-    private var paths: Set<String> = []
-    private var files: Set<FileStatus.Identity> = []
+    let spool: StoreSpool
+    /// The options of stores that have options of their own, each once.
+    private(set) var options: Set<FleetSettings> = []
     private let outputFolder: FilePath?
 
     /// Starts without stores.
     ///
     /// - Parameter outputFolder: gets the new stores, nil to replace the old ones.
-    public init(outputFolder: FilePath? = nil) { self.outputFolder = outputFolder?.absolute }
+    /// - Throws: `MigrationFailure`, if there is no room for a temporary file.
+    public init(outputFolder: FilePath? = nil) throws {
+      self.outputFolder = outputFolder?.absolute
+      spool = try MigrationFailure.catching { try StoreSpool() }
+    }
+
+    /// The number of stores, none of them counted twice.
+    ///
+    /// - Throws: `MigrationFailure`, if there is no room for the temporary file.
+    public func count() throws -> Int { try flushed().count }
+
+    /// The number of paths that name a store that is there already.
+    ///
+    /// - Throws: `MigrationFailure`, if there is no room for the temporary file.
+    public func repeated() throws -> Int { try flushed().repeated }
+
+    private func flushed() throws -> StoreSpool {
+      try MigrationFailure.catching { try spool.flush() }
+      return spool
+    }
 
     /// Adds stores: a file, all stores below a folder, or all matches of a pattern.
-    public mutating func add(_ place: FilePath) throws {
-      if try isFolder(place) { return add(folder: place) }
+    ///
+    /// - Throws: `MigrationFailure`, if a place cannot be read, or the temporary file written.
+    public func add(_ place: FilePath) throws {
+      if try isFolder(place) { return try add(folder: place) }
       let isThere = try MigrationFailure.catching { try Files.fileStatusIfPresent(place) } != nil
-      if isThere { return add(Member(store: place), below: nil) }
+      if isThere { return try add(Member(store: place), below: nil) }
       let matches = Files.matching(place)
       if matches.isEmpty {
         failures.append(
@@ -83,20 +103,24 @@ extension StoreFleet {
             .notFound, "\(place) is not there, and matches nothing: it is left out."))
       }
       for match in matches {
-        if try isFolder(match) { add(folder: match) } else { add(Member(store: match), below: nil) }
+        if try isFolder(match) {
+          try add(folder: match)
+        } else {
+          try add(Member(store: match), below: nil)
+        }
       }
     }
 
     /// Adds the stores that standard input has, one in JSON on each line.
     ///
     /// - Throws: `MigrationFailure` with the number of a line that is no store.
-    public mutating func addLinesOfStandardInput() throws {
+    public func addLinesOfStandardInput() throws {
       let lines = LineReader(open: .standardInput)
       var number = 0
       while let line = try MigrationFailure.catching({ try lines.next()?.bytes }) {
         number += 1
         guard line.contains(where: { $0 > UInt8(ascii: " ") }) else { continue }
-        add(try Member(line: line, number: number))
+        try add(try Member(line: line, number: number))
       }
     }
 
@@ -104,36 +128,38 @@ extension StoreFleet {
       try MigrationFailure.catching { try Files.fileStatusIfPresent(place)?.isDirectory == true }
     }
 
-    private mutating func add(folder: FilePath) {
-      for entry in StoreSearch([folder], mostMembers: .max).entries {
+    private func add(folder: FilePath) throws {
+      try StoreSearch.forEach(below: folder) { entry in
         if let failure = entry.failure {
           failures.append(failure)
         } else {
-          add(Member(store: entry.path), below: folder)
+          try add(Member(store: entry.path), below: folder)
         }
       }
     }
 
     /// Adds a store.
-    public mutating func add(_ member: Member) { add(member, below: nil) }
+    ///
+    /// - Throws: `MigrationFailure`, if there is no room for the temporary file.
+    public func add(_ member: Member) throws { try add(member, below: nil) }
 
-    private mutating func add(_ member: Member, below folder: FilePath?) {
-      var member = member
+    private func add(_ member: Member, below folder: FilePath?) throws {
       guard FilePath(member.store.string) == member.store else {
         failures.append(
           MigrationFailure(
             .usage, "\(member.store) has a name that is no UTF-8, and is left out: rename it."))
         return
       }
-      member.store = member.store.absolute
-      let status = try? Files.fileStatusIfPresent(member.store)
-      let isNew = paths.insert(member.store.string).inserted
-      guard isNew, status.map({ files.insert($0.identity).inserted }) ?? true else {
-        repeated += 1
-        return
-      }
-      member.output = member.output?.absolute ?? output(for: member.store, below: folder)
-      all.append(member)
+      let path = member.store.absolute
+      let status = try? Files.fileStatusIfPresent(path)
+      if let own = member.options { options.insert(own) }
+      let log = try? Files.fileStatusIfPresent(FilePath("\(path)-wal"))
+      let store = FleetStore(
+        store: path.string,
+        output: (member.output?.absolute ?? output(for: path, below: folder))?.string,
+        // Of a store that is not there, its migration reports that.
+        bytes: (status?.size ?? 0) + (log?.size ?? 0), options: member.options)
+      try MigrationFailure.catching { try spool.add(store, identity: status?.identity) }
     }
 
     private func output(for store: FilePath, below folder: FilePath?) -> FilePath? {
@@ -147,16 +173,11 @@ extension StoreFleet {
 
     /// Checks that no two stores have one output.
     func requireOutputsApart() throws {
-      var outputs: [String: FilePath] = [:]
-      for member in all {
-        guard let output = member.output else { continue }
-        if let other = outputs.updateValue(member.store, forKey: output.string) {
-          throw MigrationFailure(
-            .usage,
-            "\(member.store) and \(other) would both become \(output): name outputs of their own, on "
-              + "standard input.")
-        }
-      }
+      guard let clash = try flushed().clash else { return }
+      throw MigrationFailure(
+        .usage,
+        "\(clash.store) and \(clash.other) would both become \(clash.output): name outputs of their "
+          + "own, on standard input.")
     }
   }
 
@@ -171,7 +192,7 @@ extension StoreFleet {
   public static func create(
     at path: FilePath, of members: Members, by migration: StoreMigration
   ) throws -> StoreFleet {
-    guard !members.all.isEmpty else {
+    guard try members.count() > 0 else {
       throw MigrationFailure(
         .notFound,
         members.failures.flatMap(\.sentences) + ["\(path): there is no store to migrate."])
@@ -179,26 +200,13 @@ extension StoreFleet {
     try members.requireOutputsApart()
     _ = try MigrationTarget(migration.target, configuration: migration.configuration)
     let settings = migration.fleetSettings
-    for member in members.all where member.options != nil {
-      let own = try member.options.map { try settings.overridden(by: $0) }
-      if let own { _ = try StoreMigration(store: member.store, by: own) }
-    }
-    let stores = members.all.map { member in
-      FleetStore(
-        store: member.store.string, output: member.output?.string,
-        bytes: bytes(of: member.store), options: member.options)
+    for options in members.options {
+      _ = try StoreMigration(store: "", by: settings.overridden(by: options))
     }
     try MigrationFailure.catching {
       _ = try FleetFolder(path.absolute).create(
-        stores, settings: settings, at: Double(WallClock.now()) / 1e9)
+        members.spool, settings: settings, at: Double(WallClock.now()) / 1e9)
     }
     return try StoreFleet(path)
-  }
-
-  /// The size of a store with its log; 0 if it is not there, which its migration reports.
-  private static func bytes(of store: FilePath) -> Int64 {
-    ["", "-wal"].reduce(0) { sum, suffix in
-      sum + ((try? Files.fileStatusIfPresent(FilePath("\(store)\(suffix)"))?.size) ?? 0)
-    }
   }
 }

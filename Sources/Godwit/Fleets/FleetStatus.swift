@@ -6,7 +6,7 @@ public import SystemPackage
 
 extension StoreFleet {
   /// How far a fleet is.
-  public struct Status: Sendable, Encodable {
+  public struct Status: Hashable, Sendable, Encodable {
     /// The states of a fleet.
     public enum State: String, Hashable, Sendable, CaseIterable {
       /// A process on this machine runs it.
@@ -27,7 +27,9 @@ extension StoreFleet {
       public var reason: String
       /// The number of stores.
       public var stores: Int
-      /// One of these stores.
+      /// The place of one of these stores in the list, from 0; nil where it is not known.
+      public var number: Int?
+      /// The path of that store.
       public var store: FilePath
       /// The first sentence about it.
       public var sentence: String
@@ -35,6 +37,8 @@ extension StoreFleet {
 
     /// A store, and the time that it takes or took.
     public struct Timed: Hashable, Sendable {
+      /// The place of the store in the list, from 0; nil where it is not known.
+      public var number: Int?
       /// The path of the store.
       public var store: FilePath
       /// The size of the store, in bytes.
@@ -43,6 +47,14 @@ extension StoreFleet {
       public var seconds: Double
       /// Whether it takes much longer than stores of its size.
       public var isSlow = false
+    }
+
+    /// Stores of one version with a result.
+    public struct Version: Hashable, Sendable {
+      /// The name of the version that the stores had; nil for stores of which it is not known.
+      public var name: String?
+      /// The numbers of stores by outcome, those that are not 0.
+      public var counts: [Outcome.Kind: Int]
     }
 
     /// The folder of the fleet.
@@ -79,6 +91,17 @@ extension StoreFleet {
       StoreResult.Outcome(rawValue: kind.rawValue).map { tally.count($0) } ?? 0
     }
 
+    /// The stores with a result by the versions that they had.
+    public var versions: [Version] {
+      tally.versionCounts.map { version, counts in
+        let kinds = counts.compactMap { outcome, count in
+          Outcome.Kind(rawValue: outcome.rawValue).map { ($0, count) }
+        }
+        return Version(
+          name: version, counts: Dictionary(kinds, uniquingKeysWith: { first, _ in first }))
+      }
+    }
+
     /// The number of stores that need nothing more.
     public var done: Int { tally.done }
     /// The number of stores without a result.
@@ -110,12 +133,13 @@ extension StoreFleet {
       self.tally = tally
       (bytesDone, rows) = (tally.bytes, tally.rows)
       slowest = tally.slowest.map {
-        Timed(store: FilePath($0.store), bytes: $0.bytes, seconds: $0.seconds)
+        Timed(
+          number: $0.number, store: FilePath($0.store), bytes: $0.bytes, seconds: $0.seconds)
       }
       failures = tally.failures.map { reason, group in
         Failures(
-          reason: reason, stores: group.stores, store: FilePath(group.store),
-          sentence: group.sentence)
+          reason: reason, stores: group.stores, number: group.number,
+          store: FilePath(group.store), sentence: group.sentence)
       }.sorted { ($1.stores, $0.reason) < ($0.stores, $1.reason) }
       stopped = run?.stopped
       isRunning = run?.isRunning ?? false
@@ -123,8 +147,8 @@ extension StoreFleet {
       let now = Double(WallClock.now()) / 1e9
       running = run.running.map {
         Timed(
-          store: FilePath($0.store), bytes: $0.bytes, seconds: max(0, now - $0.began),
-          isSlow: $0.isSlow)
+          number: $0.number, store: FilePath($0.store), bytes: $0.bytes,
+          seconds: max(0, now - $0.began), isSlow: $0.isSlow)
       }
       note(stores: run.storesDone, bytes: run.bytesDone, seconds: run.updated - run.started)
     }
@@ -162,6 +186,39 @@ extension StoreFleet {
           stores: ledger.tally.done, bytes: ledger.tally.bytes, seconds: times.last - times.first)
       }
       return status
+    }
+  }
+
+  /// The outcome of one store; nil if it has none.
+  ///
+  /// - Parameter number: the place of the store in the list, from 0.
+  /// - Throws: `MigrationFailure`, if the results cannot be read.
+  public func outcome(of number: Int) throws -> Outcome? {
+    try MigrationFailure.catching {
+      let isOfThisFleet = try FleetState.readRun(folder)?.fleet == manifest.created
+      var found = isOfThisFleet ? try FleetState.result(of: number, in: folder) : nil
+      for file in try ResultsFile.all(in: folder) {
+        try ResultsFile.forEach(in: file) { _, result in
+          guard result.number == number else { return }
+          if let old = found, !result.replaces(old) { return }
+          found = result
+        }
+      }
+      return found.map { Outcome(core: $0) }
+    }
+  }
+
+  /// The path and the output of one store; nil if there is no such store.
+  ///
+  /// - Parameter number: the place of the store in the list, from 0.
+  /// - Throws: `MigrationFailure`, if the list cannot be read.
+  public func member(_ number: Int) throws -> Member? {
+    try MigrationFailure.catching {
+      guard (0..<storeCount).contains(number) else { return nil }
+      var list = try FleetListReader(folder)
+      return try list.store(number).map { store in
+        Member(store: FilePath(store.store), output: store.output.map { FilePath($0) })
+      }
     }
   }
 
@@ -205,7 +262,7 @@ extension StoreFleet.Status {
   private enum CodingKeys: CodingKey {
     case version, fleet, state, exitStatus, stores, bytes, done, waiting, migrated, copied, current
     case failed, rolledBack, found, rows, bytesDone, storesPerSecond, bytesPerSecond
-    case secondsRemaining, running, slowest, failures, stopped, damagedLines
+    case secondsRemaining, versions, running, slowest, failures, stopped, damagedLines
   }
 
   /// Encodes the output of `godwit fleet status --json` (docs/schemas/fleet-status.schema.json).
@@ -230,6 +287,7 @@ extension StoreFleet.Status {
     try container.encodeIfPresent(storesPerSecond, forKey: .storesPerSecond)
     try container.encodeIfPresent(bytesPerSecond, forKey: .bytesPerSecond)
     try container.encodeIfPresent(secondsRemaining, forKey: .secondsRemaining)
+    try container.encode(versions, forKey: .versions)
     try container.encode(running, forKey: .running)
     try container.encode(slowest, forKey: .slowest)
     try container.encode(failures, forKey: .failures)
@@ -239,11 +297,12 @@ extension StoreFleet.Status {
 }
 
 extension StoreFleet.Status.Timed: Encodable {
-  private enum CodingKeys: CodingKey { case store, bytes, seconds, isSlow }
+  private enum CodingKeys: CodingKey { case number, store, bytes, seconds, isSlow }
 
   /// Encodes the store as the status has it.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(number, forKey: .number)
     try container.encode(store.string, forKey: .store)
     try container.encode(bytes, forKey: .bytes)
     try container.encode(seconds, forKey: .seconds)
@@ -252,14 +311,27 @@ extension StoreFleet.Status.Timed: Encodable {
 }
 
 extension StoreFleet.Status.Failures: Encodable {
-  private enum CodingKeys: CodingKey { case reason, stores, store, sentence }
+  private enum CodingKeys: CodingKey { case reason, stores, number, store, sentence }
 
   /// Encodes the failures as the status has them.
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(reason, forKey: .reason)
     try container.encode(stores, forKey: .stores)
+    try container.encodeIfPresent(number, forKey: .number)
     try container.encode(store.string, forKey: .store)
     try container.encode(sentence, forKey: .sentence)
+  }
+}
+
+extension StoreFleet.Status.Version: Encodable {
+  private enum CodingKeys: CodingKey { case version, stores }
+
+  /// Encodes the version as the status has it.
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(name, forKey: .version)
+    let stores = Dictionary(uniqueKeysWithValues: counts.map { ($0.key.rawValue, $0.value) })
+    try container.encode(stores, forKey: .stores)
   }
 }

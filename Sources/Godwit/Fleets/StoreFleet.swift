@@ -138,6 +138,16 @@ public struct StoreFleet: Sendable {
     public var exitStatus: Int32 { core.exitStatus }
     /// The rows of the new store, nil where none was made.
     public var rows: Int64? { core.rows }
+    /// The size of the store before, in bytes.
+    public var bytes: Int64 { core.bytes }
+    /// The name or the checksum of the version that the store had; nil where it is not known.
+    public var version: String? { core.version }
+    /// The path under which the old store is kept; nil where it is not.
+    public var oldStore: FilePath? { core.oldStore.map { FilePath($0) } }
+    /// The name of the machine; nil where it is not known.
+    public var node: String? { core.node }
+    /// The time of the result, in seconds since 1970.
+    public var time: Double { core.time }
     /// The time of the last attempt, in seconds.
     public var seconds: Double { core.seconds }
     /// The number of attempts.

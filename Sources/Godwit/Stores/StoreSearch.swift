@@ -68,8 +68,48 @@ public struct StoreSearch: Sendable {
   private var seen: Set<FilePath> = []
   /// Entries of the place at hand.
   private var members = 0
+  /// Things that were passed over.
+  private var passedCount = 0
   /// Stores and places that are told already, each as often as it was met.
   private var met = 0
+
+  /// Is called with each entry instead of keeping it, where memory must not grow with the stores.
+  private typealias Delivery = (Entry) throws -> Void
+
+  /// Calls `body` with the entries below a folder, which are neither kept nor compared: a file with
+  /// two names is met twice.
+  ///
+  /// - Throws: what `body` throws.
+  static func forEach(below folder: FilePath, body: (Entry) throws -> Void) throws {
+    try withoutActuallyEscaping(body) { body in
+      var search = StoreSearch([], mostMembers: .max)
+      do {
+        try search.take(folder: folder, to: body)
+      } catch let error as Undelivered {
+        throw error.cause
+      } catch {
+        try body(Entry(path: folder, failure: MigrationFailure(error)))
+      }
+    }
+  }
+
+  /// An error of whoever takes the entries.
+  private struct Undelivered: Error { let cause: any Error }
+
+  private mutating func keep(_ entry: Entry, to deliver: Delivery?) throws {
+    guard let deliver else {
+      entries.append(entry)
+      return
+    }
+    do { try deliver(entry) } catch { throw Undelivered(cause: error) }
+  }
+
+  private mutating func pass(
+    over path: FilePath, _ reason: PassedOver.Reason, to deliver: Delivery?
+  ) {
+    passedCount += 1
+    if deliver == nil { passedOver.append(PassedOver(path: path, reason: reason)) }
+  }
 
   /// Looks at files and through folders; what was named itself may be a link.
   public init(_ places: [FilePath]) { self.init(places, mostMembers: 50_000) }
@@ -79,21 +119,22 @@ public struct StoreSearch: Sendable {
     for place in places {
       do {
         if try Files.fileStatusIfPresent(place)?.isDirectory == true {
-          try take(folder: place)
+          try take(folder: place, to: nil)
         } else if isNew(place) {
           // What it is instead of a store, the check says.
           entries.append(Entry(path: place, failure: nil))
         }
       } catch {
-        fail(place, error)
+        met += 1
+        entries.append(Entry(path: place, failure: MigrationFailure(error)))
       }
     }
   }
 
-  private mutating func take(folder: FilePath) throws {
-    let (before, over) = (met, passedOver.count)
+  private mutating func take(folder: FilePath, to deliver: Delivery?) throws {
+    let (before, over) = (met, passedCount)
     members = 0
-    try walk(folder, depth: 0)
+    try walk(folder, depth: 0, to: deliver)
     guard members <= mostMembers else {
       throw MigrationFailure(
         .usage,
@@ -101,14 +142,15 @@ public struct StoreSearch: Sendable {
           + "were not looked at: name folders with fewer.")
     }
     guard met == before else { return }
-    let count = CountText(passedOver.count - over, "entry was", "entries were")
-    fail(
+    let count = CountText(passedCount - over, "entry was", "entries were")
+    try fail(
       folder,
       MigrationFailure(
-        .notFound, "\(folder) has no store in it (\(count) passed over): name another folder."))
+        .notFound, "\(folder) has no store in it (\(count) passed over): name another folder."),
+      to: deliver)
   }
 
-  private mutating func walk(_ folder: FilePath, depth: Int) throws {
+  private mutating func walk(_ folder: FilePath, depth: Int, to deliver: Delivery?) throws {
     guard depth <= Self.maximumDepth else {
       throw MigrationFailure(
         .usage, "\(folder) lies deeper than \(Self.maximumDepth) folders: name it by itself.")
@@ -125,36 +167,45 @@ public struct StoreSearch: Sendable {
       do {
         let status = try Files.fileStatus(path, followLinks: false)
         switch status.kind {
-        case .symbolicLink: passedOver.append(PassedOver(path: path, reason: .link))
-        case .other: passedOver.append(PassedOver(path: path, reason: .special))
+        case .symbolicLink: pass(over: path, .link, to: deliver)
+        case .other: pass(over: path, .special, to: deliver)
         case .directory, .file:
           let isFolder = status.isDirectory
           try take(
             FolderMember(name: name.string, isFolder: isFolder, beside: beside), at: path,
-            depth: depth)
+            depth: depth, to: deliver)
         }
+      } catch let error as Undelivered {
+        throw error
       } catch {
-        fail(path, error)
+        try fail(path, error, to: deliver)
       }
     }
   }
 
-  private mutating func take(_ member: FolderMember, at path: FilePath, depth: Int) throws {
+  private mutating func take(
+    _ member: FolderMember, at path: FilePath, depth: Int, to deliver: Delivery?
+  ) throws {
     switch member {
     case .part: break
-    case .passedOver(let reason): passedOver.append(PassedOver(path: path, reason: reason))
-    case .folder: try walk(path, depth: depth + 1)
+    case .passedOver(let reason): pass(over: path, reason, to: deliver)
+    case .folder: try walk(path, depth: depth + 1, to: deliver)
     case .file(let isNamedLikeStore, let hasLog):
-      take(try Self.kind(of: path, isNamed: isNamedLikeStore, hasLog: hasLog), at: path)
+      try take(
+        try Self.kind(of: path, isNamed: isNamedLikeStore, hasLog: hasLog), at: path, to: deliver)
     }
   }
 
-  private mutating func take(_ reason: PassedOver.Reason?, at path: FilePath) {
+  private mutating func take(
+    _ reason: PassedOver.Reason?, at path: FilePath, to deliver: Delivery?
+  ) throws {
     if let reason {
-      passedOver.append(PassedOver(path: path, reason: reason))
+      pass(over: path, reason, to: deliver)
     } else {
       met += 1
-      if isNew(path) { entries.append(Entry(path: path, failure: nil)) }
+      if deliver != nil || isNew(path) {
+        try keep(Entry(path: path, failure: nil), to: deliver)
+      }
     }
   }
 
@@ -174,9 +225,11 @@ public struct StoreSearch: Sendable {
     return isOther == true ? .otherDatabase : nil
   }
 
-  private mutating func fail(_ path: FilePath, _ error: any Error) {
+  private mutating func fail(
+    _ path: FilePath, _ error: any Error, to deliver: Delivery?
+  ) throws {
     met += 1
-    entries.append(Entry(path: path, failure: MigrationFailure(error)))
+    try keep(Entry(path: path, failure: MigrationFailure(error)), to: deliver)
   }
 
   private mutating func isNew(_ path: FilePath) -> Bool {

@@ -98,7 +98,7 @@ struct FleetCreateCommand: ParsableCommand {
   }
 
   func run() throws {
-    var members = StoreFleet.Members(outputFolder: output)
+    let members = try StoreFleet.Members(outputFolder: output)
     for place in places {
       if place == "-" {
         try members.addLinesOfStandardInput()
@@ -109,9 +109,10 @@ struct FleetCreateCommand: ParsableCommand {
     for sentence in members.failures.flatMap(\.sentences) {
       Terminal.standardError.line(text: "godwit: note: \(sentence)")
     }
-    if members.repeated > 0 {
+    let repeated = try members.repeated()
+    if repeated > 0 {
       Terminal.standardError.line(
-        text: "godwit: note: \(CountText(members.repeated, "path")) named a store again.")
+        text: "godwit: note: \(CountText(repeated, "path")) named a store again.")
     }
     var migration = StoreMigration(store: "", model: model, route: route, loss: loss)
     migration.handover.journalMode = journalMode
