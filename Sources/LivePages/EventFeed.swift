@@ -24,6 +24,9 @@ public struct EventFeed: Sendable {
   enum Subject: Sendable {
     case list(MigrationList)
     case migration(WatchedMigration)
+    case fleet(WatchedFleet)
+    /// A store of a fleet, by its place in the list.
+    case store(WatchedFleet, Int)
   }
 
   init(_ subject: Subject) { self.subject = subject }
@@ -40,24 +43,41 @@ public struct EventFeed: Sendable {
       }
     case .migration(let migration):
       let view = await migration.view(at: now)
-      if view.version != version {
-        version = view.version
-        if view.news != news {
-          news = view.news
-          text += event(nil, view.json)
-        }
-        text += page(view.windowTitle, view.parts)
-      }
-      if let end = view.end {
-        text += event("over", end)
-        isOver = true
-      }
+      text += changes(
+        view.version, view.news, json: view.json, title: view.windowTitle, parts: view.parts,
+        end: view.end)
+    case .fleet(let fleet): text += changes(await fleet.view(at: now))
+    case .store(let fleet, let number): text += changes(await fleet.view(ofStore: number, at: now))
     }
     if text.isEmpty, let lastWord, now - lastWord >= Self.longestSilence {
       text = ServerSentEvent.heartbeat
     }
     guard !text.isEmpty else { return nil }
     lastWord = now
+    return text
+  }
+
+  private mutating func changes(_ view: WatchedFleet.View) -> String {
+    changes(
+      view.version, view.version, json: view.json, title: view.windowTitle, parts: view.parts,
+      end: view.end)
+  }
+
+  /// What has changed since this visitor was told the last time.
+  private mutating func changes(
+    _ version: Int, _ news: Int, json: String, title: String, parts: [LivePage.Part], end: String?
+  ) -> String {
+    var text = ""
+    if version != self.version {
+      self.version = version
+      if news != self.news, !json.isEmpty { text += event(nil, json) }
+      self.news = news
+      text += page(title, parts)
+    }
+    if let end {
+      text += event("over", end)
+      isOver = true
+    }
     return text
   }
 

@@ -92,6 +92,12 @@ public struct LiveSite: Sendable {
     case .style: SiteAnswer(200, "text/css; charset=utf-8", LivePage.style)
     case .script: SiteAnswer(200, "text/javascript; charset=utf-8", LivePage.script)
     case .icon: SiteAnswer(200, "image/svg+xml", LivePage.icon)
+    case .fleet(let id), .fleetEvents(let id), .store(let id, _), .storeEvents(let id, _):
+      if let fleet = await board.fleet(id) {
+        await show(address, of: fleet)
+      } else {
+        Self.unknown
+      }
     case .migration(let id), .migrationEvents(let id), .request(let id, _):
       if let migration = await board.migration(id) {
         if case .migrationEvents = address {
@@ -106,7 +112,28 @@ public struct LiveSite: Sendable {
   }
 
   private static let unknown = SiteAnswer.sentence(
-    404, "404: nothing is known of this migration any more.")
+    404, "404: nothing is known of this migration or fleet any more.")
+
+  private func show(_ address: SiteAddress, of fleet: WatchedFleet) async -> SiteAnswer {
+    switch address {
+    case .fleetEvents: return SiteAnswer(EventFeed(.fleet(fleet)))
+    case .store(_, let number), .storeEvents(_, let number):
+      guard await fleet.hasStore(number) else {
+        return .sentence(404, "404: the fleet has no such store.")
+      }
+      if case .storeEvents = address { return SiteAnswer(EventFeed(.store(fleet, number))) }
+      return page(
+        await fleet.view(ofStore: number), events: .storeEvents(fleet.id, number))
+    default: return page(await fleet.view(), events: .fleetEvents(fleet.id))
+    }
+  }
+
+  private func page(_ view: WatchedFleet.View, events: SiteAddress) -> SiteAnswer {
+    html(
+      LivePage(
+        generator: ToolProcess.version, windowTitle: view.windowTitle, heading: view.heading,
+        events: events.path, hasList: true, parts: view.parts))
+  }
 
   private var listPage: SiteAnswer {
     get async {
@@ -136,7 +163,9 @@ public struct LiveSite: Sendable {
       for migration in await board.all {
         known.append((await migration.status, await migration.path))
       }
-      let text = MigrationMetrics(known).text
+      var fleets: [StoreFleet.Status] = []
+      for fleet in await board.fleets { fleets += [await fleet.status()].compactMap(\.self) }
+      let text = MigrationMetrics(known).text + FleetMetrics(fleets).text
       return SiteAnswer(200, "text/plain; version=0.0.4; charset=utf-8", text)
     }
   }

@@ -3,7 +3,7 @@ import Foundation
 import Godwit
 import SystemPackage
 
-/// All migrations in some folders, brought up to date while it runs.
+/// All migrations and fleets in some folders, brought up to date while it runs.
 ///
 /// It reads status files and records, and writes nothing.
 actor MigrationBoard {
@@ -23,6 +23,7 @@ actor MigrationBoard {
   private let folders: [FilePath]
   private let key: String?
   private var entries: [String: Entry] = [:]
+  private var watchedFleets: [String: WatchedFleet] = [:]
   /// What could not be looked at or read, a sentence for each.
   private(set) var gaps: [String] = []
   /// How often the folders were looked through.
@@ -51,6 +52,12 @@ actor MigrationBoard {
     entries.values.map(\.migration).sorted { $0.id < $1.id }
   }
 
+  /// The fleet with an identifier.
+  func fleet(_ id: String) -> WatchedFleet? { watchedFleets[id] }
+
+  /// All fleets by their identifiers.
+  var fleets: [WatchedFleet] { watchedFleets.values.sorted { $0.id < $1.id } }
+
   /// Looks through the folders once.
   func refresh(at now: ContinuousClock.Instant = .now) async {
     let folders = folders
@@ -73,7 +80,20 @@ actor MigrationBoard {
     }
     self.gaps = gaps
     searches += 1
+    await take(fleets: search.fleets)
     await take(FoundMigration.distinct(found), at: now)
+  }
+
+  private func take(fleets paths: [FilePath]) async {
+    let found = Dictionary(
+      paths.map { (MigrationIdentifier.of($0), $0) }, uniquingKeysWith: { first, _ in first })
+    for (id, fleet) in watchedFleets where found[id] == nil {
+      watchedFleets[id] = nil
+      await fleet.vanish()
+    }
+    for (id, path) in found where watchedFleets[id] == nil {
+      watchedFleets[id] = WatchedFleet(id: id, path: path)
+    }
   }
 
   private func take(_ found: [FoundMigration], at now: ContinuousClock.Instant) async {

@@ -31,6 +31,8 @@ actor MigrationList {
     if let shown, now - shown.moment < interval { return shown.view }
     var cards: [(isOpen: Bool, ended: Date, card: Page.Card)] = []
     for migration in await board.all { cards.append(await migration.card) }
+    var fleets: [(isRunning: Bool, card: Page.Card)] = []
+    for fleet in await board.fleets { fleets.append(await fleet.card(at: now)) }
     let (gaps, hasLooked) = (await board.gaps, await board.searches > 0)
     // From here on nobody comes in between: a version has one content.
     // Those at work first, then the latest.
@@ -40,13 +42,23 @@ actor MigrationList {
     var section = Page.Section()
     section.cards = cards.map(\.card)
     section.lines = lines(open: open, of: cards.count, hasLooked: hasLooked)
-    let parts = [LivePage.Part("list", section), LivePage.Part("gaps", missed(gaps))]
+    let parts = [
+      LivePage.Part("fleets", fleetSection(fleets)), LivePage.Part("list", section),
+      LivePage.Part("gaps", missed(gaps)),
+    ]
     let title = "Godwit: \(CountText(open, "migration")) at work"
     let isSame = shown?.view.parts == parts && shown?.view.windowTitle == title
     let version = (shown?.view.version ?? 0) + (isSame ? 0 : 1)
     let view = View(version: version, windowTitle: title, parts: parts)
     shown = (now, view)
     return view
+  }
+
+  private func fleetSection(_ fleets: [(isRunning: Bool, card: Page.Card)]) -> Page.Section? {
+    guard !fleets.isEmpty else { return nil }
+    var section = Page.Section("Fleets")
+    section.cards = (fleets.filter(\.isRunning) + fleets.filter { !$0.isRunning }).map(\.card)
+    return section
   }
 
   private func lines(open: Int, of all: Int, hasLooked: Bool) -> [Markup] {

@@ -5,6 +5,11 @@ enum SiteAddress: Hashable {
   case list, listEvents, metrics, health, style, script, icon
   case migration(String)
   case migrationEvents(String)
+  case fleet(String)
+  case fleetEvents(String)
+  /// A store of a fleet, by its place in the list.
+  case store(String, Int)
+  case storeEvents(String, Int)
   case request(String, ControlRequest)
 
   /// Reads a path as it was sent, without decoding anything in it.
@@ -19,10 +24,15 @@ enum SiteAddress: Hashable {
     case "/icon.svg": self = .icon
     default:
       let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-      guard (3...4).contains(parts.count), parts[0].isEmpty, parts[1] == "m" else { return nil }
+      guard parts.count >= 3, parts[0].isEmpty, MigrationIdentifier.isOne(String(parts[2])) else {
+        return nil
+      }
       let id = String(parts[2])
-      guard MigrationIdentifier.isOne(id) else { return nil }
-      if parts.count == 3 {
+      if parts[1] == "f" {
+        self.init(fleet: id, rest: parts.dropFirst(3))
+      } else if parts[1] != "m" || parts.count > 4 {
+        return nil
+      } else if parts.count == 3 {
         self = .migration(id)
       } else if parts[3] == "events" {
         self = .migrationEvents(id)
@@ -32,6 +42,23 @@ enum SiteAddress: Hashable {
         return nil
       }
     }
+  }
+
+  /// Reads what follows the identifier of a fleet.
+  private init?(fleet id: String, rest: ArraySlice<some StringProtocol>) {
+    let number = rest.first.flatMap { Self.number(String($0)) }
+    switch (rest.count, number, rest.last.map { $0 == "events" } ?? false) {
+    case (0, _, _): self = .fleet(id)
+    case (1, nil, true): self = .fleetEvents(id)
+    case (1, let number?, _): self = .store(id, number)
+    case (2, let number?, true): self = .storeEvents(id, number)
+    default: return nil
+    }
+  }
+
+  /// A number as it is written here, and not otherwise.
+  private static func number(_ text: String) -> Int? {
+    Int(text).flatMap { $0 >= 0 && "\($0)" == text ? $0 : nil }
   }
 
   /// The path that leads there.
@@ -46,6 +73,10 @@ enum SiteAddress: Hashable {
     case .icon: "/icon.svg"
     case .migration(let id): "/m/\(id)"
     case .migrationEvents(let id): "/m/\(id)/events"
+    case .fleet(let id): "/f/\(id)"
+    case .fleetEvents(let id): "/f/\(id)/events"
+    case .store(let id, let number): "/f/\(id)/\(number)"
+    case .storeEvents(let id, let number): "/f/\(id)/\(number)/events"
     case .request(let id, let request): "/m/\(id)/\(request.rawValue)"
     }
   }

@@ -26,10 +26,12 @@ package struct Page: Sendable {
 
     let text: Markup
     let kind: String
+    let address: Markup?
 
-    /// Takes a text of any origin.
-    package init(_ text: String, _ kind: Kind = .text) {
+    /// Takes a text of any origin, and the address of a page about it.
+    package init(_ text: String, _ kind: Kind = .text, at address: String? = nil) {
       (self.text, self.kind) = (Markup(text), kind.rawValue)
+      self.address = address.map { Markup($0) }
     }
   }
 

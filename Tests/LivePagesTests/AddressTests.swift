@@ -10,7 +10,8 @@ import Testing
     let all: [SiteAddress] =
       [
         .list, .listEvents, .metrics, .health, .style, .script, .icon, .migration(Self.id),
-        .migrationEvents(Self.id),
+        .migrationEvents(Self.id), .fleet(Self.id), .fleetEvents(Self.id), .store(Self.id, 0),
+        .storeEvents(Self.id, 12_345_678),
       ] + ControlRequest.allCases.map { .request(Self.id, $0) }
     for address in all { #expect(SiteAddress(address.path) == address) }
     #expect(Set(all.map(\.path)).count == all.count)
@@ -19,6 +20,8 @@ import Testing
   @Test(arguments: [
     "", "//", "/m", "/m/", "/m//", "/m/..", "/m/..%2f..", "/m/%2e%2e/etc/passwd", "/m/../../etc",
     "/m/ID/", "/m/ID/events/", "/m/ID/delete", "/m/ID/pause/x", "/M/ID", "/m/ID%00", "/m/ID\u{0}",
+    "/f", "/f/", "/f/..", "/f/ID/", "/f/ID/-1", "/f/ID/+1", "/f/ID/01", "/f/ID/1/", "/f/ID/1/2",
+    "/f/ID/99999999999999999999", "/f/ID/events/events", "/f/ID/1/events/", "/x/ID",
     "//m/ID", "/metrics/", "/events/../m", "http://evil.example/", "*", "/static/../../token",
     "/m/\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}\u{661}",
   ])

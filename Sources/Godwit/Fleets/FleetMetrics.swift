@@ -9,40 +9,48 @@ public struct FleetMetrics: Hashable, Sendable {
   static let head = "# HELP godwit_fleet_state "
 
   /// Describes a fleet.
-  public init(_ status: StoreFleet.Status) {
-    var writer = MetricsWriter(subject: "fleet", labels: [("fleet", status.path.string)])
-    writer.choice(
+  public init(_ status: StoreFleet.Status) { self.init([status]) }
+
+  /// Describes several fleets: each gauge has its help and its type once, and the samples of all.
+  public init(_ statuses: [StoreFleet.Status]) {
+    var writer = MetricsWriter(subject: "fleet")
+    for status in statuses { writer.fleet(status) }
+    text = writer.text
+  }
+}
+
+extension MetricsWriter {
+  fileprivate mutating func fleet(_ status: StoreFleet.Status) {
+    labels = [("fleet", status.path.string)]
+    choice(
       "state", "1 for the state of the fleet, 0 for the others.", label: "state",
       of: StoreFleet.Status.State.allCases.map(\.rawValue), chosen: status.state.rawValue)
-    writer.gauge(
-      "exit_status", "The exit status of `godwit fleet status`.", Double(status.exitStatus))
-    writer.gauge("stores", "Stores of the fleet.", Double(status.stores))
-    writer.describe("stores_by_outcome", "Stores with a result, by outcome.")
+    gauge("exit_status", "The exit status of `godwit fleet status`.", Double(status.exitStatus))
+    gauge("stores", "Stores of the fleet.", Double(status.stores))
+    describe("stores_by_outcome", "Stores with a result, by outcome.")
     for kind in StoreFleet.Outcome.Kind.allCases {
-      writer.sample(
-        "stores_by_outcome", [("outcome", kind.rawValue)], Double(status.count(kind)))
+      sample("stores_by_outcome", [("outcome", kind.rawValue)], Double(status.count(kind)))
     }
-    writer.gauge("stores_waiting", "Stores without a result.", Double(status.waiting))
-    writer.gauge("stores_running", "Stores that are being migrated.", Double(status.running.count))
-    writer.gauge(
+    gauge("stores_waiting", "Stores without a result.", Double(status.waiting))
+    gauge("stores_running", "Stores that are being migrated.", Double(status.running.count))
+    gauge(
       "stores_slow", "Of these, stores that take much longer than others of their size.",
       Double(status.running.count { $0.isSlow }))
-    writer.gauge("bytes", "Bytes of all stores.", Double(status.bytes))
-    writer.gauge("bytes_done", "Bytes of stores that are done.", Double(status.bytesDone))
-    writer.gauge("rows", "Rows of new stores.", Double(status.rows))
+    gauge("bytes", "Bytes of all stores.", Double(status.bytes))
+    gauge("bytes_done", "Bytes of stores that are done.", Double(status.bytesDone))
+    gauge("rows", "Rows of new stores.", Double(status.rows))
     if !status.failures.isEmpty {
-      writer.describe("failures", "Stores that failed, by reason.")
+      describe("failures", "Stores that failed, by reason.")
       for group in status.failures {
-        writer.sample("failures", [("reason", group.reason)], Double(group.stores))
+        sample("failures", [("reason", group.reason)], Double(group.stores))
       }
     }
     if let rate = status.storesPerSecond {
-      writer.gauge("stores_per_second", "Stores per second.", rate)
+      gauge("stores_per_second", "Stores per second.", rate)
     }
     if let seconds = status.secondsRemaining {
-      writer.gauge("seconds_remaining", "The estimated time remaining.", seconds)
+      gauge("seconds_remaining", "The estimated time remaining.", seconds)
     }
-    text = writer.text
   }
 }
 

@@ -1,7 +1,8 @@
 import SystemCalls
 public import SystemPackage
 
-/// The migrations in folders that run, or of which something is known, found without writing.
+/// The migrations and fleets in folders that run, or of which something is known, found without
+/// writing.
 ///
 /// What tells of a migration is its work folder or the record beside its store. Folders within
 /// folders are looked through, but neither links nor folders whose names begin with a dot.
@@ -17,6 +18,8 @@ public struct MigrationSearch: Sendable {
   ///
   /// One migration may have several: the store that it reads, and the one that it makes.
   public let paths: [FilePath]
+  /// The folders of fleets, sorted.
+  public let fleets: [FilePath]
   /// What was not looked at, a sentence for each.
   public let gaps: [String]
 
@@ -26,17 +29,21 @@ public struct MigrationSearch: Sendable {
   static let maximumMembers = 50_000
   /// The most paths.
   static let maximumPaths = 500
+  /// The most fleets.
+  static let maximumFleets = 100
 
   /// Looks through folders; what was named itself may be a link.
   public init(_ folders: [FilePath]) {
     var search = Walk()
     for folder in folders { search.walk((try? Files.resolved(folder)) ?? folder, depth: 0) }
     paths = search.found.sorted { $0.string < $1.string }
+    fleets = search.fleets.sorted { $0.string < $1.string }
     gaps = search.gaps
   }
 
   private struct Walk {
     var found: Set<FilePath> = []
+    var fleets: [FilePath] = []
     var gaps: [String] = []
     private var seen: Set<FilePath> = []
     private var members = 0
@@ -71,6 +78,7 @@ public struct MigrationSearch: Sendable {
       switch MigrationTrace(path, isFolder: kind == .directory) {
       case .migration(let store) where kind == .directory || kind == .file: add(store)
       case .folder where kind == .directory: walk(path, depth: depth + 1)
+      case .fleet(let folder) where kind == .file: add(fleet: folder)
       default: break
       }
     }
@@ -84,6 +92,14 @@ public struct MigrationSearch: Sendable {
       found.insert(path)
     }
 
+    private mutating func add(fleet path: FilePath) {
+      guard fleets.count < MigrationSearch.maximumFleets else {
+        return miss(
+          "more than \(MigrationSearch.maximumFleets) fleets: name folders with fewer.")
+      }
+      fleets.append(path)
+    }
+
     private mutating func miss(_ sentence: String) {
       if gaps.count < 20 { gaps.append(sentence) }
     }
@@ -94,17 +110,22 @@ public struct MigrationSearch: Sendable {
 enum MigrationTrace: Hashable {
   /// It belongs to a migration, which has this path.
   case migration(FilePath)
+  /// It is the manifest of a fleet in this folder.
+  case fleet(FilePath)
   /// There may be some in it.
   case folder
   case nothing
 
   private static let work = ".godwit"
   private static let record = ".godwit-status.json"
+  private static let fleet = "fleet.json"
 
   init(_ path: FilePath, isFolder: Bool) {
     let name = path.lastComponent?.string ?? ""
     let text = path.string
-    if !isFolder {
+    if !isFolder, name == Self.fleet {
+      self = .fleet(path.removingLastComponent())
+    } else if !isFolder {
       let isRecord = name.hasSuffix(Self.record) && name.utf8.count > Self.record.utf8.count
       self = isRecord ? .migration(FilePath(String(text.dropLast(Self.record.count)))) : .nothing
     } else if name.hasSuffix(Self.work), name.utf8.count > Self.work.utf8.count {

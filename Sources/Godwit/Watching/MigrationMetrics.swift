@@ -59,7 +59,7 @@ struct MetricsWriter {
 
   private var names: [String] = []
   private var gauges: [String: Gauge] = [:]
-  private var labels: Labels
+  var labels: Labels
   /// The word in the name of every gauge.
   private let subject: String
 

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Godwit
+package import Godwit
 import Synchronization
 import SystemPackage
 
@@ -99,10 +99,11 @@ extension StoreFleet.Notice {
 }
 
 /// The status of a fleet in lines for people.
-struct FleetText {
+package struct FleetText {
   private let status: StoreFleet.Status
 
-  init(_ status: StoreFleet.Status) { self.status = status }
+  /// Takes a status.
+  package init(_ status: StoreFleet.Status) { self.status = status }
 
   /// The verdict, and what is behind it.
   var lines: [String] {
@@ -148,7 +149,8 @@ struct FleetText {
     }
   }
 
-  private var counts: String {
+  /// Such as `1,000 stores: 998 migrated, 2 failed`.
+  package var counts: String {
     let words: [(Int, String)] = [
       (status.count(.migrated), "migrated"), (status.count(.copied), "copied"),
       (status.count(.current), "current already"), (status.count(.failed), "failed"),
@@ -161,8 +163,12 @@ struct FleetText {
 
   private var rate: String? {
     guard let stores = status.storesPerSecond, let bytes = status.bytesPerSecond else { return nil }
-    let number = stores >= 10 ? "\(GroupedText(Int(stores)))" : "\((stores * 10).rounded() / 10)"
     let left = status.secondsRemaining.map { ", about \(DurationText(seconds: $0)) left" } ?? ""
-    return "\(number) stores/s, \(ByteText(Int64(bytes)))/s\(left)."
+    return "\(Self.number(stores)) stores/s, \(ByteText(Int64(bytes)))/s\(left)."
+  }
+
+  /// A rate, with a decimal where it is small.
+  package static func number(_ rate: Double) -> String {
+    rate >= 10 ? "\(GroupedText(Int(rate)))" : "\((rate * 10).rounded() / 10)"
   }
 }
