@@ -355,6 +355,16 @@ int csystem_lock_region(int descriptor, int exclusive, off_t start, off_t length
 #endif
 }
 
+int csystem_is_only_opening(int descriptor) {
+#ifdef F_SETLEASE
+  // Another opening during the lease is told by a signal, which has to be one that is ignored.
+  return fcntl(descriptor, F_SETSIG, SIGURG) == 0 &&
+         fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0 && fcntl(descriptor, F_SETLEASE, F_UNLCK) == 0;
+#else
+  return (void)descriptor, 0;
+#endif
+}
+
 int csystem_lock_description(int descriptor) {
 #ifdef F_OFD_SETLK
   struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -114,7 +114,7 @@ package final class StoreSpool {
     return nil
   }
 
-  /// Calls `body` with each store as a line of the list, largest first, without the end of the line.
+  /// Calls `body` with each store as a line of the list, without its end, largest first.
   package func forEachLine(_ body: ([UInt8]) throws -> Void) throws {
     try flush()
     let reader = try LMDBReader(path: path)

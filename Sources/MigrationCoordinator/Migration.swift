@@ -130,10 +130,10 @@ package struct Migration: Sendable {
     if request.restarts { try workspace.clear() }
     var work = try Work(in: workspace, wasSwapped: wasSwapped)
     do {
-      keeper.begin(request.paths)
+      keeper.begin(request.paths, writes: !(workspace.isTemporary && request.output == nil))
       if request.keepsOld {
         _ = try KeptStores(of: request.store).entries()
-        workspace.keepsByCopy = try workspace.findsNoLinks()
+        if !workspace.isTemporary { workspace.keepsByCopy = try workspace.findsNoLinks() }
       }
       try desk.prepareSwap()
       var report = try await run(
@@ -150,10 +150,11 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Where an instant works that takes nobody's store from its place and leaves nothing for a later
-  /// run to find; nil for any other.
+  /// Where an instant works that leaves nothing in a work folder for a later run to find; nil for
+  /// any other.
   private func temporaryWorkspace() throws -> Workspace? {
-    guard request.output != nil, request.work == nil,
+    guard request.output != nil else { return try Workspace.inMemory(for: request) }
+    guard request.work == nil,
       try Files.fileStatusIfPresent(request.paths.work, followLinks: false) == nil
     else { return nil }
     return Workspace.temporary(for: request.paths.destination)
@@ -223,7 +224,7 @@ package struct Migration: Sendable {
       : ProgressReporter(desk: desk, recorder: recorder)
     defer { reporter.end() }
     do {
-      let prepared = try prepare(target: target, paths: workspace.paths, reporter: reporter)
+      let prepared = try prepare(target: target, workspace: workspace, reporter: reporter)
       let survey = prepared.survey
       guard let found = prepared.route else {
         var report = try current(survey, workspace: workspace, keeper: keeper, work: &work)
@@ -351,10 +352,11 @@ package struct Migration: Sendable {
   /// Surveys the store, and finds the way; where the result will take its place, nobody else may
   /// have it open from now on.
   private func prepare(
-    target: TargetModel, paths: MigrationPaths, reporter: ProgressReporter
+    target: TargetModel, workspace: Workspace, reporter: ProgressReporter
   ) throws -> PreparedMigration {
+    let paths = workspace.paths
     let isReplaced = request.output == nil
-    let access = try SourceAccess.open(request.store, isReplaced: isReplaced) { made in
+    var access = try SourceAccess.open(request.store, isReplaced: isReplaced) { made in
       switch made {
       case .pages:
         try SourceAccess.requireSpace(forPagesOf: request.store, in: paths.work)
@@ -364,7 +366,9 @@ package struct Migration: Sendable {
         return paths.snapshot
       }
     }
-    return try access.explaining {
+    // From then on only the lock has the store open, which the system can tell (`isOnlyOpening`).
+    if isReplaced, workspace.isTemporary { access = try access.copied { (paths.snapshot, nil) } }
+    return try access.explaining { [access] in
       let salvage = try SourceSalvage(request: request, access: access) {
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
         return (paths.salvaged, nil)
@@ -377,7 +381,10 @@ package struct Migration: Sendable {
         }
       }
       prepared.salvage = salvage.found
-      if isReplaced, prepared.route != nil { try prepared.survey.access.lockOut() }
+      if isReplaced, prepared.route != nil {
+        try prepared.survey.access.lockOut()
+        try InstantSwap.removeUnfinished(of: request.store, shared: request.shared)
+      }
       return prepared
     }
   }

@@ -62,7 +62,9 @@ final class OutcomeKeeper: Sendable {
   }
 
   /// Starts the record, once the work folder belongs to this run.
-  func begin(_ paths: MigrationPaths) {
+  ///
+  /// - Parameter writes: false leaves it to the end of a run that ends within an instant.
+  func begin(_ paths: MigrationPaths, writes: Bool = true) {
     guard request.keepsRecord else { return }
     let source = resolved(request.store)
     let destination = request.output.map(resolved) ?? source
@@ -72,7 +74,7 @@ final class OutcomeKeeper: Sendable {
     let before = try? file.read()
     guard !isOfOther(before, work: record.work) else { return }
     state.withLock { $0 = Kept(record: record, file: file, before: before) }
-    write(record, to: file)
+    if writes { write(record, to: file) }
   }
 
   /// Whether a record is that of another run at work, which makes the same store.

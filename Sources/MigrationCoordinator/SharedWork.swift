@@ -3,7 +3,7 @@ import Schema
 import StoreFormat
 import Survey
 import Synchronization
-import SystemCalls
+package import SystemCalls
 import SystemPackage
 
 /// The work that migrations of many stores, by the same options and in one process, do once.
@@ -12,7 +12,11 @@ package final class SharedWork: Sendable {
   let target: TargetModel
   /// Runs the migrations; nil runs them on the threads of the system.
   package let executor: (any TaskExecutor)?
+  /// Holds the files of small migrations in place while they are made; nil gives each a work folder
+  /// next to its store.
+  let memory: MemoryFolder?
   private let routes = Mutex<[RouteKey: Route]>([:])
+  private let choices = Mutex<[ResultRules: [String: String]]>([:])
   private let leftovers = Mutex<[FilePath: [FilePath.Component]]>([:])
 
   /// The facts of a store on which its route depends, besides its model.
@@ -29,9 +33,12 @@ package final class SharedWork: Sendable {
   }
 
   /// Shares the model to migrate to.
-  package init(target: TargetModel, executor: (any TaskExecutor)? = nil) {
+  package init(
+    target: TargetModel, executor: (any TaskExecutor)? = nil, memory: MemoryFolder? = nil
+  ) {
     self.target = target
     self.executor = executor
+    self.memory = memory
   }
 
   /// The route and the compiled stages for the version of a store, which `find` finds for the first
@@ -52,6 +59,16 @@ package final class SharedWork: Sendable {
     let plan = try find()
     routes.withLock { $0[key] = Route(model: survey.model, catalog: survey.catalog, plan: plan) }
     return plan
+  }
+
+  /// The choices that rules state, which are read from their encoded form.
+  func choices(by rules: ResultRules) -> [String: String] {
+    choices.withLock { known in
+      if let found = known[rules] { return found }
+      let stated = rules.statedChoices
+      known[rules] = stated
+      return stated
+    }
   }
 
   /// The names in a folder that files have while they are written: what earlier processes left.

@@ -44,6 +44,24 @@ struct Workspace {
       hold: .own(folder), wasThere: false)
   }
 
+  /// A folder in memory, from which a result goes into the place of a small store; nil where the
+  /// store, or what is asked for, needs more.
+  static func inMemory(for request: MigrationRequest) throws -> Workspace? {
+    guard let memory = request.shared?.memory, request.keepsOld, request.work == nil,
+      request.division.engine == nil, !request.restarts,
+      let status = try Files.fileStatusIfPresent(request.store, followLinks: false),
+      status.kind == .file, status.size <= mostBytesInMemory,
+      try Files.fileStatusIfPresent(request.paths.work, followLinks: false) == nil,
+      let folder = try? memory.makeFolder()
+    else { return nil }
+    return Workspace(
+      paths: MigrationPaths(destination: request.store, work: folder.path), keepsWork: false,
+      hold: .own(folder), wasThere: false)
+  }
+
+  /// Several such stores are migrated at a time, each with its result.
+  private static let mostBytesInMemory: Int64 = 1 << 20
+
   /// Creates the work folder of a destination, or takes over one that an interrupted migration
   /// left, and locks it.
   ///

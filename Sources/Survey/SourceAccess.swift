@@ -286,16 +286,26 @@ extension SourceAccess {
   ///
   /// - Throws: `inUse` where somebody has it open, or has written since it was read.
   package func lockOut() throws {
-    let isAlone = try hold.withLock { hold in try hold?.lockOut() ?? false }
-    guard isAlone, try SourceFingerprint(of: store) == fingerprint else {
+    let lock = try hold.withLock { hold in
+      try hold?.lockOut() == true ? hold?.exclusiveLock : nil
+    }
+    guard let lock, try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(problem: .inUse, store: store)
     }
-    try Self.requireNoWriters(of: store)
+    try Self.requireNoWriters(of: store, holding: lock)
   }
 
   /// Throws where a process has the store open for writing: in the older journal modes a connection
   /// without a transaction holds no lock.
-  package static func requireNoWriters(of store: FilePath) throws {
+  ///
+  /// - Parameter lock: an exclusive lock of the store. If its descriptor is the only one of the
+  ///   file, the open files of other processes need not be searched.
+  package static func requireNoWriters(
+    of store: FilePath, holding lock: RegionLock? = nil
+  ) throws {
+    if let lock, lock.isOnlyOpening, try lock.status.isSameFile(as: Files.fileStatus(store)) {
+      return
+    }
     let writers = Processes.writers(of: store)
     if !writers.isEmpty {
       throw StoreError(problem: .openForWriting(by: writers), store: store)

@@ -108,7 +108,7 @@ extension Files {
 
   /// Appends the rest of a file to another one.
   @discardableResult
-  static func copyBytes(
+  package static func copyBytes(
     _ source: FileDescriptor, target: FileDescriptor, path: FilePath,
     progress: (Int64) throws -> Void
   ) throws -> CopyMethod {

@@ -43,6 +43,17 @@ package final class RegionLock: Sendable {
     try take(.exclusive, bytes: bytes)
   }
 
+  /// Whether no descriptor of the file but that of the lock is open in any process, as far as the
+  /// system tells; false for a lock that was taken for reading.
+  ///
+  /// The kernel knows it for files of the user, and with the right CAP_LEASE for others.
+  package var isOnlyOpening: Bool { csystem_is_only_opening(descriptor.rawValue) == 1 }
+
+  /// The status of the locked file, whatever the path leads to now.
+  package var status: FileStatus {
+    get throws(SystemCallError) { try Files.fileStatus(of: descriptor) }
+  }
+
   private func take(_ kind: Kind, bytes: Range<Int64>) throws(SystemCallError) -> Bool {
     let code = csystem_lock_region(
       descriptor.rawValue, kind == .exclusive ? 1 : 0, off_t(bytes.lowerBound),

@@ -29,6 +29,14 @@ package final class TemporaryFolder: Sendable {
     }
   }
 
+  /// Creates a folder of this name in another one, which belongs to this user alone.
+  package init(named name: FilePath.Component, in folder: FilePath) throws(SystemCallError) {
+    path = folder.appending(name)
+    guard try Files.createDirectory(path, mode: .ownerReadWriteExecute) else {
+      throw SystemCallError(operation: .createDirectory, path: path, errno: .fileExists)
+    }
+  }
+
   deinit { if !isMoved.withLock({ $0 }) { Self.remove(path, depth: 0) } }
 
   /// Gives the folder its final name and keeps it.
@@ -39,6 +47,9 @@ package final class TemporaryFolder: Sendable {
     isMoved.withLock { $0 = true }
     try Files.syncDirectory(Files.parent(of: output))
   }
+
+  /// Removes a folder of this user's with all that is in it; what links lead to stays.
+  static func remove(_ folder: FilePath) { remove(folder, depth: 0) }
 
   /// Removes a folder with all that is in it; what links lead to stays.
   ///

@@ -124,6 +124,9 @@ int csystem_lock_description(int descriptor);
 /// Takes a shared or exclusive lock of a run of bytes, which closing another descriptor of the file
 /// does not release where the system has such locks; -EAGAIN or -EACCES when it is held.
 int csystem_lock_region(int descriptor, int exclusive, off_t start, off_t length);
+/// 1 when no other descriptor of the file is open, 0 when one is or the system does not tell. The
+/// descriptor has to be open for writing.
+int csystem_is_only_opening(int descriptor);
 
 int csystem_free_space(const char *path, uint64_t *bytes);
 /// 1 when a file below `path` is kept by another machine or by a program, 0 when by this kernel.

@@ -16,6 +16,7 @@ final class FleetWorker: Sendable {
   private let policies: MigrationPolicies
   private let executor: ThreadExecutor
   private let answers: Mutex<FileDescriptor>
+  private let memory = MemoryFolder()
   private let bases = Mutex<[FleetSettings: Base]>([:])
   private let tasks = Mutex<[Int: Task<Void, Never>]>([:])
 
@@ -143,7 +144,7 @@ final class FleetWorker: Sendable {
       let target = try MigrationTarget(migration.target, configuration: migration.configuration)
       let made = Base(
         migration: migration, target: target,
-        shared: SharedWork(target: target.core, executor: executor))
+        shared: SharedWork(target: target.core, executor: executor, memory: memory))
       bases[settings] = made
       return made
     }

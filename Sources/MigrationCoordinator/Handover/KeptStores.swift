@@ -221,12 +221,22 @@ struct KeptStores {
     return nil
   }
 
+  /// The present time in UTC, such as `20261231-235959`.
   private static func timestamp() -> String {
-    let formatter = DateFormatter()
-    formatter.locale = Locale(identifier: "en_US_POSIX")
-    formatter.timeZone = TimeZone(identifier: "UTC")
-    formatter.dateFormat = "yyyyMMdd-HHmmss"
-    return formatter.string(from: Date())
+    let seconds = WallClock.now() / 1_000_000_000
+    // A formatter takes a tenth of a millisecond to make, which a fleet of small stores notices.
+    var days = seconds / 86_400 + 719_468
+    let era = days / 146_097
+    days -= era * 146_097
+    let year = (days - days / 1460 + days / 36_524 - days / 146_096) / 365
+    let day = days - (365 * year + year / 4 - year / 100)
+    let month = (5 * day + 2) / 153
+    let isNextYear = month >= 10
+    let time = seconds % 86_400
+    func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    return "\(year + era * 400 + (isNextYear ? 1 : 0))\(two(isNextYear ? month - 9 : month + 3))"
+      + "\(two(day - (153 * month + 2) / 5 + 1))-"
+      + "\(two(time / 3600))\(two(time / 60 % 60))\(two(time % 60))"
   }
 }
 

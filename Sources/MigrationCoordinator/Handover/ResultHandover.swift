@@ -29,6 +29,7 @@ struct ResultHandover {
   /// Gives the result the name of the output, or puts it in the place of the store.
   func run() throws -> Outcome {
     if try SourceFile.hasPages(paths.result) { return try edit() }
+    if request.output == nil, workspace.isTemporary { return try swapAtOnce() }
     try Files.copyAttributes(from: request.store, to: paths.result)
     if !request.isTrial { try Files.syncFile(paths.result) }
     if let output = request.output { return try name(output) }
@@ -46,6 +47,14 @@ struct ResultHandover {
     var notes = try swapper.swap(paths.result)
     if names > 1 { notes.append(.init(kind: .otherNames, path: request.store)) }
     return Outcome(oldStore: kept, notes: notes)
+  }
+
+  /// Puts a small result in the place of the store, without a journal.
+  private func swapAtOnce() throws -> Outcome {
+    var swap = InstantSwap(store: request.store, fingerprint: survey.access.fingerprint)
+    swap.lock = survey.access.handOverLock()
+    let made = try swap.swap(paths.result)
+    return Outcome(oldStore: made.kept, notes: made.notes)
   }
 
   /// Puts the pages that the result consists of in their places in the store.

@@ -24,7 +24,7 @@ struct StoreSettling {
     guard try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }
-    try SourceAccess.requireNoWriters(of: store)
+    try SourceAccess.requireNoWriters(of: store, holding: lock)
     return lock
   }
 

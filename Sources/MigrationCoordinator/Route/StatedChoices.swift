@@ -1,11 +1,18 @@
+extension ResultRules {
+  /// The rules that differ from the default, by the option that names each.
+  var statedChoices: [String: String] {
+    // Expressions and join tables belong to the way, which a record states beside the choices.
+    NamedOptions(self).differing(from: NamedOptions(ResultRules())).filter {
+      if case .list = $0.value { false } else { true }
+    }.mapValues(\.text)
+  }
+}
+
 extension MigrationRequest {
   /// The choices on which the result depends, by the option that names each; empty for one without
   /// a word.
   var statedChoices: [String: String] {
-    // Expressions and join tables belong to the way, which a record states beside the choices.
-    var result = NamedOptions(rules).differing(from: NamedOptions(ResultRules())).filter {
-      if case .list = $0.value { false } else { true }
-    }.mapValues(\.text)
+    var result = shared?.choices(by: rules) ?? rules.statedChoices
     if let journalMode { result["--journal-mode"] = journalMode.rawValue }
     switch lossConsent {
     case .none: break
