@@ -4,8 +4,8 @@ of elements and nodes.
 
 By real Slurm with two nodes: an element is killed, a node's slurmd is stopped and started again,
 and a store is damaged; an element that ends with 75 is requeued, and migrates what is left. By GNU
-parallel, as docs/fleets.md calls it: an element is killed and retried. By the command of the
-Kubernetes job in docs/fleets.md, with the index that Kubernetes puts into it. What is not
+parallel, as the page of fleets calls it: an element is killed and retried. By the command of the
+Kubernetes job on that page, with the index that Kubernetes puts into it. What is not
 installed is skipped, with a line that says so; Slurm needs root as well.
 
 usage: fleet_arrays.py --godwit P [--stores N] [--elements N] [--scratch S]
@@ -26,7 +26,8 @@ from fleets import Lab, require, spoil
 from run import Failure, Tool, parser
 
 PATIENCE = 300
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "fleets.md")
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "how-to",
+                    "fleets.md")
 
 
 def wait(words, holds):
