@@ -215,7 +215,7 @@ def cancelled(ground, folder):
 
 def main():
     arguments = parser(__doc__.splitlines()[0], needs_corpus=False)
-    arguments.add_argument("--megabytes", type=int, default=16, help="the size of the store")
+    arguments.add_argument("--megabytes", type=int, default=300, help="the size of the store")
     options = arguments.parse_args()
     missing = slurm.missing()
     if missing:
