@@ -30,9 +30,6 @@ package struct EditEngine: SourceEngine {
   /// Refuses what is no store that takes its own place.
   package static func ownRefusal(of stage: StageInput) -> String? { stage.editRefusal }
 
-  /// The size of a store from which it matters how long each byte takes.
-  private static let leastBytes: Int64 = 16 << 20
-
   /// The most bytes that may change: their pages are listed in memory (`PageEdit.TooLarge`).
   private static let mostBytes: Int64 = 3 << 30
 
@@ -41,11 +38,11 @@ package struct EditEngine: SourceEngine {
     _ trees: StayingTrees, for stage: StageInput
   ) throws -> Bool {
     let bytes = stage.survey.access.bytes
-    guard bytes >= leastBytes else { return true }
     let work = try trees.work(stage)
     guard work.changingBytes <= mostBytes else { return false }
     guard stage.freeBytes ?? .max >= bytes + bytes / 8 else { return true }
-    return try work.isWorthwhile(stage, costs: costs)
+    // No other file is made, synced and renamed.
+    return try work.isWorthwhile(stage, costs: costs, saving: PhaseCosts.fixedSeconds)
   }
 
   /// Those of a clone, and each page that changes is read and written twice besides.

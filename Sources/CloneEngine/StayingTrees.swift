@@ -174,7 +174,11 @@ extension StageWork {
   var changingBytes: Int64 { bytes + updatedBytes + Int64(indexEntries * 10) }
 
   /// Whether this takes less time than to write all pages of a stage.
-  func isWorthwhile(_ stage: StageInput, costs: PhaseCosts) throws -> Bool {
+  ///
+  /// - Parameter saving: the seconds that it saves however little there is to do.
+  func isWorthwhile(
+    _ stage: StageInput, costs: PhaseCosts, saving: Double = 0
+  ) throws -> Bool {
     if changingBytes * Self.littlePart <= stage.survey.access.bytes { return true }
     let anew =
       PageEngine.refusal(of: stage) == nil
@@ -182,7 +186,7 @@ extension StageWork {
         of: StageWork(try PageEngine.plan(stage: stage, under: nil).plan, for: stage))
       : SQLEngine.costs.seconds(
         of: StageWork(try SQLEngine.plan(stage: stage, under: nil).plan, for: stage))
-    return costs.seconds(of: self) <= anew
+    return costs.seconds(of: self) <= anew + saving
   }
 
   fileprivate init(_ plan: MigrationPlan, for stage: StageInput) {

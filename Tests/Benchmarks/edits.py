@@ -10,6 +10,7 @@ in megabytes, looked at every millisecond in a round of its own.
 """
 import argparse
 import os
+import resource
 import shutil
 import sqlite3
 import statistics
@@ -107,7 +108,7 @@ class Bench:
         self.tool, self.work, self.rounds = options.godwit, options.work, options.rounds
         self.bundle = os.path.join(self.work, "Model.xcdatamodeld")
         self.own = os.path.join(self.work, "own")
-        self.missed = []
+        self.missed, self.busy = [], 0
         shutil.rmtree(self.bundle, ignore_errors=True)
         write_version(self.bundle, "Old", model())
         for name, (_, _, entities, _) in STEPS.items():
@@ -149,13 +150,15 @@ class Bench:
 
     def timed(self, command, paths=()):
         os.sync()
-        start = time.perf_counter()
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True)
         for path in paths:
             descriptor = os.open(path, os.O_RDONLY)
             os.fsync(descriptor)
             os.close(descriptor)
         seconds = time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         if done.returncode:
             sys.exit(f"{command[:3]}: {done.returncode}: {done.stdout[-300:]} {done.stderr[-500:]}")
         return seconds, done.stderr + done.stdout
@@ -207,9 +210,10 @@ class Bench:
 
     def step(self, store, name, has_others):
         peak, kept, was_edit, facts = self.disk(store, name)
-        ours, hand, default = [], [], []
+        ours, hand, default, busy = [], [], [], []
         for _ in range(self.rounds):
             ours.append(self.timed(self.migrate(store, name, "--engine", "edit"))[0])
+            busy.append(self.busy)
             self.call("rollback", store)
             self.call("discard", store)
             if has_others:
@@ -222,7 +226,7 @@ class Bench:
             script = self.by_hand(name, facts)
             hand.append(self.timed(["sqlite3", "-bail", copy, f".read '{script}'"], [copy])[0])
             os.remove(copy)
-        return ours, hand, default, peak, kept, was_edit
+        return ours, busy, hand, default, peak, kept, was_edit
 
     def copies(self, store):
         copy = os.path.join(self.work, "Copy.sqlite")
@@ -238,14 +242,15 @@ class Bench:
             while file.read(1 << 20):
                 pass
         print(f"\n{os.path.getsize(store) / 1e6:,.0f} MB; cp {span(self.copies(store), ' s', 3)}\n")
-        print("| step | edit | by hand | default | MB kept | MB at the peak |\n"
-              "|---|---|---|---|---|---|")
+        print("| step | edit | on processors | by hand | default | MB kept | MB at the peak |\n"
+              "|---|---|---|---|---|---|---|")
         medians = {}
         for name in names:
             what, is_constant, _, _ = STEPS[name]
-            ours, hand, default, peak, kept, was_edit = self.step(store, name, has_others)
+            ours, busy, hand, default, peak, kept, was_edit = self.step(store, name, has_others)
             cells = [f"`{name}`: {what}" + ("" if was_edit else " (steps aside)"),
-                     span(ours, " s", 3), span(hand, " s", 3) if hand else "",
+                     span(ours, " s", 3), f"{statistics.median(busy):.3f} s",
+                     span(hand, " s", 3) if hand else "",
                      span(default, " s", 3) if default else "",
                      f"{kept / 1e6:.2f}", f"{peak / 1e6:.2f}"]
             print("| " + " | ".join(cells) + " |", flush=True)
@@ -262,7 +267,7 @@ class Bench:
         """Stores a second, edited in place and migrated in place by default, in one call."""
         folder, rates = os.path.join(self.work, "fleet"), {}
         original = os.path.join(self.work, "Original.sqlite")
-        self.call("generate", self.version("Old"), "--rows", 1700, "--output", original)
+        self.call("generate", self.version("Old"), "--rows", 800, "--output", original)
         for number in range(2 * self.rounds):
             flags = ("--engine", "edit") if number % 2 else ()
             shutil.rmtree(folder, ignore_errors=True)

@@ -30,9 +30,10 @@ extension LossDecision {
         || $0.cause == .unknownEntity && $0.entity != Loss.historyName
     }
     .reduce(0) { $0 + $1.count }
-    // Only who loses objects is asked how many there are.
-    let all = try lost > 0 ? survey.rowCounts.total() : 0
-    let keepsNothing = all > 0 && lost >= all
+    // Lost objects are counted and empty tables are estimated as empty, so an estimate of twice as
+    // many shows that some are kept. To count all would read the header of every leaf.
+    let isPart = lost == 0 || survey.rowCounts.estimatedTotal / 2 > lost
+    let keepsNothing = try !isPart && lost >= survey.rowCounts.total()
     let decision = decide(losses, keepsNothing: keepsNothing)
     if let refusal = decision.refusal {
       throw MigrationError.losses(store: store, refusal)
