@@ -184,7 +184,7 @@ import Testing
       #expect(report.properties["Item.pages"] == 2 && report.properties["Comic.title"] == 2)
       let item = try #require(report.entities.first { $0.entity == "Item" })
       #expect(item.differing == 2 && item.compared == 2)
-      #expect(report.lines.contains { $0.contains("raise --limit") } == (limit < 10))
+      #expect(report.lines.contains { $0.contains("raise limit") } == (limit < 10))
     }
   }
 
