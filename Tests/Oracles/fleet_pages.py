@@ -17,7 +17,7 @@ import tempfile
 import time
 
 import browser
-from fleets import MODEL, Lab, spoil
+from fleets import Lab, spoil
 from json_schema import Schema
 from metrics_text import Metrics
 from report_judges import WIDTHS
@@ -101,7 +101,7 @@ def visits(lab, pictures):
         file.write(lab.olds[min(lab.olds)])
     fleet = os.path.join(folder, "F")
     os.remove(os.path.join(fleet, "fleet.json"))
-    lab.tool.run("fleet", "create", fleet, os.path.join(folder, "users"), "--to", MODEL)
+    lab.tool.run("fleet", "create", fleet, os.path.join(folder, "users"), "--to", lab.model)
     spoil(hostile, "cut")
     out = []
     with Server(lab.tool, fleet) as server:

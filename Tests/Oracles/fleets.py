@@ -42,18 +42,18 @@ def read(path):
 class Lab:
     """Stores to copy, with what a migration of each alone makes of it."""
 
-    def __init__(self, tool, folder, rows):
-        self.tool, self.folder = tool, folder
-        self.olds, self.news = {}, {}
-        for number, version in enumerate(VERSIONS):
+    def __init__(self, tool, folder, rows, model=MODEL, versions=VERSIONS):
+        self.tool, self.folder, self.model = tool, folder, model
+        self.rows, self.olds, self.news = rows, {}, {}
+        for number, version in enumerate(versions):
             for seed in (1, 2):
                 name = f"{number}{seed}"
                 old = os.path.join(folder, name + ".sqlite")
-                tool.run("generate", MODEL, "--version", version, "--rows", rows + 40 * seed,
+                tool.run("generate", model, "--version", version, "--rows", rows + 40 * seed,
                          "--seed", seed, "--output", old)
                 shutil.rmtree(os.path.join(folder, f".{name}_SUPPORT"), ignore_errors=True)
                 self.olds[name] = read(old)
-                tool.run("migrate", old, "--to", MODEL, "--output", old + ".new")
+                tool.run("migrate", old, "--to", model, "--output", old + ".new")
                 self.news[name] = read(old + ".new")
 
     def fleet(self, count, *options):
@@ -68,7 +68,7 @@ class Lab:
                 file.write(self.olds[name])
             stores[path] = name
         self.tool.run("fleet", "create", os.path.join(folder, "F"), os.path.join(folder, "users"),
-                      "--to", MODEL, *options)
+                      "--to", self.model, *options)
         return folder, stores
 
     def status(self, folder, expect=0):
@@ -341,8 +341,76 @@ def rollback(lab, count, _kills, rng):
     require(lab.status(folder)["migrated"] == count, "not all are migrated again")
 
 
+def many_versions(folder, count):
+    """A model of so many versions before its current one, each with an attribute more; its path
+    and the names of the versions."""
+    bundle = os.path.join(folder, "Many.xcdatamodeld")
+    shutil.copytree(MODEL, bundle)
+    names = [f"Library {number}" for number in range(1, count + 2)]
+    mark = '<attribute name="born" '
+    with open(os.path.join(bundle, "Library 3.xcdatamodel", "contents"), encoding="utf-8") as file:
+        text = file.read()
+    require(mark in text, "the model has another text")
+    for number, name in enumerate(names[3:]):
+        text = text.replace(mark, f'<attribute name="added{number}" optional="YES" '
+                                  f'attributeType="Integer 64"/>\n        {mark}', 1)
+        os.makedirs(os.path.join(bundle, f"{name}.xcdatamodel"))
+        with open(os.path.join(bundle, f"{name}.xcdatamodel", "contents"), "w",
+                  encoding="utf-8") as file:
+            file.write(text.replace('userDefinedModelVersionIdentifier="3"',
+                                    f'userDefinedModelVersionIdentifier="{number + 4}"'))
+    current = os.path.join(bundle, ".xccurrentversion")
+    with open(current, encoding="utf-8") as file:
+        text = file.read()
+    with open(current, "w", encoding="utf-8") as file:
+        file.write(text.replace("Library 3", names[-1]))
+    return bundle, names[:-1]
+
+
+def compact(path, folder):
+    """The bytes of a copy by VACUUM INTO."""
+    copy = os.path.join(folder, "compact")
+    store = sqlite3.connect(path)
+    store.execute("VACUUM INTO ?", (copy,))
+    store.close()
+    data = read(copy)
+    os.remove(copy)
+    return data
+
+
+def versions(lab, count, _kills, _rng):
+    """Stores of ten versions, and of a thousand or more one that gets all workers."""
+    model, names = many_versions(lab.folder, 10)
+    scratch = os.path.join(lab.folder, "many")
+    os.makedirs(scratch)
+    many = Lab(lab.tool, scratch, lab.rows, model, names)
+    folder, stores = many.fleet(count)
+    fleet = os.path.join(folder, "F")
+    giant = os.path.join(folder, "users", "giant.sqlite") if count >= 1000 else None
+    if giant:
+        lab.tool.run("generate", model, "--version", names[0], "--rows", 250_000, "--output", giant)
+        shutil.rmtree(os.path.join(folder, "users", ".giant_SUPPORT"), ignore_errors=True)
+        require(os.path.getsize(giant) > 64 << 20, "the giant is no giant")
+        lab.tool.run("migrate", giant, "--to", model, "--output", os.path.join(scratch, "giant"))
+        os.remove(os.path.join(fleet, "fleet.json"))
+        lab.tool.run("fleet", "create", fleet, os.path.join(folder, "users"), "--to", model)
+        count += 1
+    lab.tool.run("fleet", "run", fleet)
+    if giant:
+        # Places of pages depend on the number of workers.
+        require(compact(giant, scratch) == compact(os.path.join(scratch, "giant"), scratch),
+                "the giant is not what a single migration makes")
+    many.require_migrated(stores)
+    told = many.status(folder)
+    require(told["migrated"] == count, f"not all are migrated: {told}")
+    found = {v.get("version"): v["stores"].get("migrated", 0) for v in told["versions"]}
+    require(len(found) == len(names) and sum(found.values()) == count,
+            f"the versions of the status: {found}")
+    shutil.rmtree(folder)
+
+
 CASES = {"same": same, "bad": bad, "crashes": crashes, "kills": kills, "limits": limits,
-         "stops": stops, "rollback": rollback}
+         "stops": stops, "rollback": rollback, "versions": versions}
 
 
 def main():
