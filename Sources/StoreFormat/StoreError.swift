@@ -115,6 +115,8 @@ extension StoreError {
   /// What an error of the system means for a store that is read.
   static func problem(reading errno: Errno) -> Problem {
     if errno.isOfDevice { return .deviceFailed }
+    // Opened for reading, a result of pages over a file takes room for what is written later.
+    if [.noSpace, .diskQuotaExceeded].contains(errno) { return .diskFull }
     return errno.disposition.contains(.retryable) ? .outOfMemory : .cannotRead
   }
 }

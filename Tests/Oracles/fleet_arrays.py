@@ -38,6 +38,10 @@ def wait(words, holds):
         time.sleep(0.2)
 
 
+# Seconds in which a node has cleaned up after a job.
+CLEANING = 5
+
+
 def outcomes(lab, folder):
     """What became of each store, by its place below the folder."""
     return {os.path.relpath(path, folder): (entry["outcome"], entry.get("reason"))
@@ -59,10 +63,17 @@ def jobs(cluster):
 
 
 def wait_for_all(cluster):
-    """Waits until no job is left; Slurm would let two minutes pass before it requeues one."""
+    """Waits until no job is left; Slurm would let two minutes pass before it requeues one.
+
+    A node needs a moment of them to clean up after the run that ended.
+    """
+    pending = {}
+
     def ended():
+        now = time.monotonic()
         for job, word in jobs(cluster).items():
-            if word == "PENDING" and "_" in job:
+            since = pending.setdefault(job, now) if word == "PENDING" else pending.pop(job, now)
+            if word == "PENDING" and "_" in job and now - since > CLEANING:
                 try:
                     cluster.run("scontrol", "update", f"jobid={job}", "starttime=now")
                 except OSError:
