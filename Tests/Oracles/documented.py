@@ -47,7 +47,8 @@ COMMANDS = ("check", "plan", "migrate", "status", "pause", "resume", "cancel", "
 WITHIN = {"model": ["export"], "versions": ["lock", "check", "find"],
           "fleet": ["create", "plan", "run", "submit", "status", "list", "retry", "rollback"]}
 # Options of swift build, scripts/install and scripts/bench that the pages name.
-FOREIGN = {"--static-swift-stdlib", "--prefix", "--scale", "--rounds", "--only", "--list"}
+FOREIGN = {"--static-swift-stdlib", "--prefix", "--scale", "--rounds", "--only", "--list",
+           "--alone", "--fleet"}
 # Options that every program has.
 ALWAYS = {"--help"}
 # What may have become of the store before a command runs.
