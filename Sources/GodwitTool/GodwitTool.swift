@@ -13,8 +13,9 @@ public enum GodwitTool {
   ///
   /// It has to be the first call of `main`: workers are processes of the same executable.
   public static func run(policies: MigrationPolicies = MigrationPolicies()) async {
-    GodwitWorker.runIfRequested(policies: policies)
     await Advice.$words.withValue(CommandLineWords()) {
+      // What workers send to the coordinator is read by the same people.
+      GodwitWorker.runIfRequested(policies: policies)
       await $policies.withValue(policies) { await RootCommand.execute() }
     }
   }

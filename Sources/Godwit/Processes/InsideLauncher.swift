@@ -32,11 +32,13 @@ struct InsideLauncher: WorkerLauncher {
   private func execute(_ document: WorkOrderDocument, link: OrderLink) async -> WorkerEnding? {
     let worker = Worker(document: document, link: link, isInCoordinator: true)
     let thread = Mutex<BackgroundThread?>(nil)
+    let words = Advice.words
     let ending: WorkerEnding? = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let started = BackgroundThread {
           link.begin(process: Processes.own)
-          continuation.resume(returning: Self.ending(of: worker, link: link))
+          continuation.resume(
+            returning: Advice.$words.withValue(words) { Self.ending(of: worker, link: link) })
         }
         thread.withLock { $0 = started }
         if started == nil { continuation.resume(returning: nil) }
