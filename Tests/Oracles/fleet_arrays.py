@@ -30,12 +30,12 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc
                     "fleets.md")
 
 
-def wait(words, holds):
+def wait(words, holds, period=0.2):
     end = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > end:
             raise Failure(f"after {PATIENCE} s not yet: {words}")
-        time.sleep(0.2)
+        time.sleep(period)
 
 
 # Seconds in which a node has cleaned up after a job.
@@ -114,13 +114,9 @@ def results(folder):
     return found
 
 
-def disturb(cluster, folder, array):
+def disturb(cluster, folder):
     """Kills an element, stops a node and starts it again."""
-    def running():
-        return [job for job, word in jobs(cluster).items()
-                if job.startswith(array) and word == "RUNNING"]
-    wait("an element runs", running)
-    require(send(folder, signal.SIGKILL), "no element was found to be killed")
+    wait("an element is killed", lambda: send(folder, signal.SIGKILL), period=0.01)
     node = cluster.nodes[1]
     cluster.stop_node(node)
     cluster.down(node)
@@ -139,8 +135,8 @@ def array(lab, cluster, count, elements):
     folder, stores = lab.fleet(count)
     damaged = sorted(stores)[count // 3]
     spoil(damaged, "cut")
-    number, last = submit(lab, cluster, folder, elements)
-    disturb(cluster, folder, number)
+    _, last = submit(lab, cluster, folder, elements)
+    disturb(cluster, folder)
     wait_for_all(cluster)
     # The element that was killed has stores left, which the last job tells.
     left = lab.tool.run("fleet", "list", os.path.join(folder, "F"), "--array", "--elements",
@@ -164,7 +160,7 @@ def requeued(lab, cluster, count):
     """An element that is asked to stop ends with 75; Slurm requeues it, and it goes on."""
     folder, stores = lab.fleet(count)
     number, last = submit(lab, cluster, folder, 1)
-    wait("the element has results", lambda: results(folder))
+    wait("the element has results", lambda: results(folder), period=0.01)
     require(send(folder, signal.SIGTERM), "no element was found to be stopped")
 
     def restarts():
