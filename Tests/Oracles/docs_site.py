@@ -108,14 +108,17 @@ def search(site):
         window.show(address + "index.html")
         field = "document.querySelector('[data-md-component=search-query]')"
         links = "[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)"
-        found, end = [], time.monotonic() + 20
+        found, end, typed = [], time.monotonic() + 60, 0
         while not any("#rollback" in link for link in found):
             if time.monotonic() > end:
                 return [f"the search for rollback finds {found[:5]}"]
-            window.value(f"{field}.focus(), {field}.value = ''")
-            window.tell("Input.insertText", text="rollbac")
-            for kind in ("keyDown", "keyUp"):
-                window.tell("Input.dispatchKeyEvent", type=kind, key="k", text="k")
+            if time.monotonic() - typed > 5:
+                # The page may not have listened to an earlier word.
+                window.value(f"{field}.focus(), {field}.value = ''")
+                window.tell("Input.insertText", text="rollbac")
+                for kind in ("keyDown", "keyUp"):
+                    window.tell("Input.dispatchKeyEvent", type=kind, key="k", text="k")
+                typed = time.monotonic()
             time.sleep(0.5)
             found = window.value(links)
     return []
