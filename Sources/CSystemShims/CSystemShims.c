@@ -357,7 +357,7 @@ int csystem_lock_region(int descriptor, int exclusive, off_t start, off_t length
 
 int csystem_is_only_opening(int descriptor) {
 #ifdef F_SETLEASE
-  // Another opening during the lease is told by a signal, which has to be one that is ignored.
+  // An opening during the lease sends a signal; SIGURG is ignored by default.
   return fcntl(descriptor, F_SETSIG, SIGURG) == 0 &&
          fcntl(descriptor, F_SETLEASE, F_WRLCK) == 0 && fcntl(descriptor, F_SETLEASE, F_UNLCK) == 0;
 #else

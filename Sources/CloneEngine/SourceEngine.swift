@@ -13,7 +13,7 @@ import SystemPackage
 // (3) Tables that stay are not read, unless they are updated: what is wrong in them is wrong in the
 // result as well, and the old store is no better.
 // (4) SQLite gives away pages that are free or become so only after the pointer map has confirmed
-// that they are nobody else's: a damaged list of free pages must not cost what stays.
+// that nothing else uses them: a damaged list of free pages must not destroy tables that stay.
 
 /// A store whose pages cannot be left where they are after all.
 struct CloneError: Error {}
