@@ -135,7 +135,9 @@ extension ResultSizes {
         .reduce(0) { $0 + $1.leaves * $1.sampleBytes }
       if sources.contains(name) { made += bytes } else { others += bytes }
     }
-    let free = try survey.reader.number(sql: "PRAGMA freelist_count") * Int64(pageSize)
+    // A damaged header may state any number of free pages, even one below 0.
+    let stated = try survey.reader.number(sql: "PRAGMA freelist_count") * Int64(pageSize)
+    let free = min(max(0, stated), file.byteCount)
     let missed = Double(max(0, file.byteCount - free - made - others))
     return Int64(missed * Double(made) / Double(max(1, made + others)))
   }
