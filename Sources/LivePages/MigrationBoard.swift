@@ -72,10 +72,9 @@ actor MigrationBoard {
         if let status = try await MigrationMonitor(path).status() {
           found.append(FoundMigration(path: path, status: status))
         }
-      } catch is CancellationError {
-        return
       } catch {
-        if gaps.count < 40 { gaps += MigrationFailure(error).sentences }
+        guard error.kind != .interrupted else { return }
+        if gaps.count < 40 { gaps += error.sentences }
       }
     }
     self.gaps = gaps
@@ -131,14 +130,13 @@ actor MigrationBoard {
     // Many that run at once are asked less often.
     let interval = Duration.milliseconds(max(100, 10 * entries.count))
     entries[id]?.watch = Task {
-      do {
+      do throws(MigrationFailure) {
         let updates = MigrationMonitor(await migration.path).updates(
           every: interval, waitingToBegin: .zero)
         for try await status in updates { await migration.observe(status) }
-      } catch is CancellationError {
-        return
       } catch {
-        await migration.fail(MigrationFailure(error).sentences.joined(separator: " "))
+        guard error.kind != .interrupted else { return }
+        await migration.fail(error.sentences.joined(separator: " "))
       }
       self.hasEnded(id)
     }

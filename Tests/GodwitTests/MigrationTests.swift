@@ -103,7 +103,8 @@ import Testing
     #expect(fractions.allSatisfy { (0...1).contains($0) })
   }
 
-  @Test func `a cancelled run throws what Swift throws, and the next one goes on`() async throws {
+  @Test func `a cancelled run says that it was interrupted, and the next one goes on`() async throws
+  {
     let given = try GivenStore(Model.note, Model.longNote, objects: 30_000)
     var migration = given.migration()
     (migration.resources.workers, migration.resources.rowsPerRange) = (1, 500)
@@ -111,7 +112,8 @@ import Testing
     let running = migration.start()
     for await progress in running.progress
     where progress.workOrders.contains(where: { $0.state == .done }) { running.cancel() }
-    await #expect(throws: CancellationError.self) { try await running.result }
+    let failure = await #expect(throws: MigrationFailure.self) { try await running.result }
+    #expect(failure?.kind == .interrupted)
     #expect(migration.hasInterruptedRun)
     #expect(try !given.names.contains("New.sqlite"))
     let result = try await migration.run()
@@ -125,6 +127,7 @@ import Testing
     (migration.resources.workers, migration.resources.rowsPerRange) = (1, 500)
     let task = Task { [migration] in try await migration.start().result }
     task.cancel()
-    await #expect(throws: CancellationError.self) { try await task.value }
+    let failure = await #expect(throws: MigrationFailure.self) { try await task.value }
+    #expect(failure?.kind == .interrupted)
   }
 }

@@ -34,8 +34,8 @@ import Testing
     do {
       let tried = try await migration.prepare(trying: StoreMigration.triedObjects)
       failures = [tried.refusal].compactMap(\.self)
-    } catch let failure as MigrationFailure {
-      failures = [failure]
+    } catch {
+      failures = [error]
     }
     let told = try #require(failures.first)
     let met = try await given.failure(of: migration)

@@ -80,8 +80,8 @@ extension StoreMigration {
     do {
       let found = try await prepare()
       return (found, found.refusal)
-    } catch let failure as MigrationFailure {
-      return (nil, failure)
+    } catch {
+      return (nil, error)
     }
   }
 }

@@ -80,7 +80,8 @@ import Tracing
       return try await run(migration)
     }
     task.cancel()
-    await #expect(throws: CancellationError.self) { try await task.value }
+    let failure = await #expect(throws: MigrationFailure.self) { try await task.value }
+    #expect(failure?.kind == .interrupted)
     #expect(tracer.activeSpans.isEmpty)
     #expect(spans("godwit.migrate").map(\.errors.isEmpty) == [true])
     #expect(

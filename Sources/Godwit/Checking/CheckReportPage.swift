@@ -20,7 +20,7 @@ public struct CheckReportPage: Sendable {
   ///   - path: the file.
   ///   - stores: the stores whose own files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot, or its name does not end in `.html`.
-  public init(_ path: FilePath, besides stores: [FilePath]) throws {
+  public init(_ path: FilePath, besides stores: [FilePath]) throws(MigrationFailure) {
     guard MigrationReportFile.isPage(path) else {
       throw MigrationFailure(
         .usage,
@@ -33,7 +33,7 @@ public struct CheckReportPage: Sendable {
   /// Writes the page, atomically.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func write(_ report: CheckReport) throws {
+  public func write(_ report: CheckReport) throws(MigrationFailure) {
     try file.write(report.page, as: "the stores are checked, but the page of that")
   }
 }

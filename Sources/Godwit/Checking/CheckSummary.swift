@@ -44,7 +44,7 @@ public struct CheckSummary: Sendable {
   /// Appends the summary to the file of a job, such as `$GITHUB_STEP_SUMMARY`.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func append(to file: FilePath) throws {
+  public func append(to file: FilePath) throws(MigrationFailure) {
     do {
       let descriptor = try FileDescriptor.open(
         file, .writeOnly, options: [.append, .create, .closeOnExec],
@@ -98,7 +98,7 @@ public struct CheckSummaryFile: Sendable {
   ///   - path: the file.
   ///   - stores: the stores whose own files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ path: FilePath, besides stores: [FilePath]) throws {
+  public init(_ path: FilePath, besides stores: [FilePath]) throws(MigrationFailure) {
     file = try OutputFile(path, besides: stores, noun: "summary") { bytes in
       bytes.starts(with: CheckSummary.mark.utf8)
     }
@@ -107,7 +107,7 @@ public struct CheckSummaryFile: Sendable {
   /// Writes a summary, atomically.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func write(_ summary: CheckSummary) throws {
+  public func write(_ summary: CheckSummary) throws(MigrationFailure) {
     try file.write(summary.text, as: "the stores are checked, but the summary of that")
   }
 }

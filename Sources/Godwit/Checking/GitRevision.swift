@@ -11,7 +11,7 @@ extension VersionLock {
   ///   - bundle: the bundle in the working tree, where it may have been edited.
   ///   - revision: whatever `git` takes for a commit, such as a tag.
   /// - Throws: `MigrationFailure`, if there is no `git`, no such revision or no such bundle in it.
-  public init(of bundle: FilePath, since revision: String) async throws {
+  public init(of bundle: FilePath, since revision: String) async throws(MigrationFailure) {
     let named = ModelBundle.enclosing(bundle)
     // Git knows neither links nor `.` by the name of the bundle.
     let path = (try? Files.resolved(named)) ?? named

@@ -16,7 +16,7 @@ public struct JUnitReportFile: Sendable {
   ///   - path: the file.
   ///   - stores: the stores whose own files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ path: FilePath, besides stores: [FilePath]) throws {
+  public init(_ path: FilePath, besides stores: [FilePath]) throws(MigrationFailure) {
     file = try OutputFile(path, besides: stores) { bytes in
       let head = String(decoding: bytes.prefix(200), as: UTF8.self)
       return head.hasPrefix("<?xml") && head.contains(JUnitText.root)
@@ -26,7 +26,7 @@ public struct JUnitReportFile: Sendable {
   /// Writes a report, atomically.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func write(_ report: CheckReport) throws {
+  public func write(_ report: CheckReport) throws(MigrationFailure) {
     try file.write(
       JUnitText(report).text, as: "the stores are checked, but the report of that")
   }

@@ -28,7 +28,7 @@ public struct LoggedVersion: Hashable, Sendable {
   /// Reads a log, or standard input.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be read or has no version hashes.
-  public init(contentsOf file: FilePath?) throws {
+  public init(contentsOf file: FilePath?) throws(MigrationFailure) {
     let text = try MigrationFailure.catching {
       guard let file else { return try Files.readToEnd(.standardInput, limit: Self.limit) }
       guard let status = try Files.fileStatusIfPresent(file) else {
@@ -47,7 +47,7 @@ public struct LoggedVersion: Hashable, Sendable {
   /// Finds the first version hashes in a text.
   ///
   /// - Throws: `MigrationFailure`, if there are none.
-  public init(_ text: String) throws {
+  public init(_ text: String) throws(MigrationFailure) {
     var found: [String: Digits] = [:]
     for match in text.matches(of: Self.entry) {
       let name = String(match.1)

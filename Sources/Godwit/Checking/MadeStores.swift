@@ -40,11 +40,11 @@ public struct MadeStores: Sendable {
   ///   - progress: is called with the number of stores that are made, on any thread, but by one at
   ///     a time.
   /// - Throws: `MigrationFailure`, if there is no model or too many objects are asked for; what is
-  ///   wrong with one version is in its entry. `CancellationError`, if the task was cancelled.
+  ///   wrong with one version is in its entry. Its kind is `interrupted` if the task was cancelled.
   public init(
     of model: FilePath, objects: Int64, seed: UInt64,
     progress: @escaping @Sendable (_ made: Int, _ all: Int) -> Void = { _, _ in }
-  ) async throws {
+  ) async throws(MigrationFailure) {
     guard (0...Self.mostObjects).contains(objects) else {
       throw MigrationFailure(
         .usage,
@@ -62,7 +62,7 @@ public struct MadeStores: Sendable {
       folder.path.appending("\($0 + 1)").appending("Store.sqlite")
     }
     let done = Mutex(0)
-    let failures = try await Self.several(versions.count) { index in
+    let failures = try await Self.several(versions.count) { index throws(MigrationFailure) in
       let failure = try Self.failure(of: paths[index]) {
         var sample = SampleStore(of: versions[index].path, objects: objects)
         sample.seed = seed
@@ -80,37 +80,39 @@ public struct MadeStores: Sendable {
   /// Makes the folder of a store and the store; why that failed, nil where it did not.
   private static func failure(
     of store: FilePath, write: () throws -> Void
-  ) throws -> MigrationFailure? {
+  ) throws(MigrationFailure) -> MigrationFailure? {
     do {
       _ = try Files.createDirectory(store.removingLastComponent())
       try write()
       return nil
-    } catch let error as CancellationError {
-      throw error
     } catch {
-      return MigrationFailure(error)
+      let failure = MigrationFailure(error)
+      guard failure.kind != .interrupted else { throw failure }
+      return failure
     }
   }
 
   /// What a closure answers for each of several numbers, some of which run at a time.
   private static func several<Answer: Sendable>(
-    _ count: Int, _ body: @escaping @Sendable (Int) throws -> Answer
-  ) async throws -> [Answer] {
-    try await withThrowingTaskGroup(of: (Int, Answer).self) { group in
-      var (answers, next) = ([Int: Answer](), 0)
-      while next < min(count, atOnce) {
-        let index = next
-        group.addTask { (index, try body(index)) }
-        next += 1
+    _ count: Int, _ body: @escaping @Sendable (Int) throws(MigrationFailure) -> Answer
+  ) async throws(MigrationFailure) -> [Answer] {
+    try await MigrationFailure.awaiting {
+      try await withThrowingTaskGroup(of: (Int, Answer).self) { group in
+        var (answers, next) = ([Int: Answer](), 0)
+        while next < min(count, atOnce) {
+          let index = next
+          group.addTask { (index, try body(index)) }
+          next += 1
+        }
+        while let (index, answer) = try await group.next() {
+          answers[index] = answer
+          guard next < count else { continue }
+          let following = next
+          group.addTask { (following, try body(following)) }
+          next += 1
+        }
+        return (0..<count).compactMap { answers[$0] }
       }
-      while let (index, answer) = try await group.next() {
-        answers[index] = answer
-        guard next < count else { continue }
-        let following = next
-        group.addTask { (following, try body(following)) }
-        next += 1
-      }
-      return (0..<count).compactMap { answers[$0] }
     }
   }
 

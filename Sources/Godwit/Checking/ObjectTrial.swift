@@ -25,10 +25,10 @@ extension StoreMigration {
   /// - Parameters:
   ///   - objects: how many objects a store may have for it to be tried, such as ``triedObjects``.
   ///   - target: the model to migrate to, if it was read before; nil reads it.
-  /// - Throws: as ``prepare(for:)``, and `CancellationError`.
+  /// - Throws: as ``prepare(for:)``; of the kind `interrupted`, if the task was cancelled.
   public func prepare(
     trying objects: Int64, for target: MigrationTarget? = nil
-  ) async throws -> Preparation {
+  ) async throws(MigrationFailure) -> Preparation {
     var preparation = try await prepare(for: target)
     guard preparation.isNeeded, preparation.isPossible, !preparation.untried.isEmpty,
       !preparation.callsPolicies, preparation.objects.values.reduce(0, +) <= objects,
@@ -37,16 +37,17 @@ extension StoreMigration {
     do {
       let result = try await tried(for: target)
       preparation.note(result)
-    } catch let failure as MigrationFailure {
+    } catch {
+      guard error.kind != .interrupted else { throw error }
       // What the system lacks for a trial says nothing of the migration.
-      guard failure.isOfObjects else { return preparation }
-      preparation.note(failure)
+      guard error.isOfObjects else { return preparation }
+      preparation.note(error)
     }
     return preparation
   }
 
   /// Whether store and external files are small enough for a copy of them to be made.
-  private func isSmall() throws -> Bool {
+  private func isSmall() throws(MigrationFailure) -> Bool {
     try MigrationFailure.catching {
       let bytes = try Files.fileStatusIfPresent(store)?.size ?? 0
       return bytes + MigrationPaths.externalBytes(of: try Files.resolved(store)) <= Self.triedBytes
@@ -54,7 +55,9 @@ extension StoreMigration {
   }
 
   /// Makes the result in a temporary folder.
-  private func tried(for target: MigrationTarget?) async throws -> Result {
+  private func tried(
+    for target: MigrationTarget?
+  ) async throws(MigrationFailure) -> Result {
     let folder = try MigrationFailure.catching { try TemporaryFolder() }
     defer { withExtendedLifetime(folder) {} }
     return try await trial(in: folder).run(for: target)

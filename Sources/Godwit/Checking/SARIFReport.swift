@@ -17,7 +17,7 @@ public struct SARIFReportFile: Sendable {
   /// - Throws: `MigrationFailure`, if it cannot.
   public init(
     _ path: FilePath, besides stores: [FilePath], root: FilePath, in folder: FilePath
-  ) throws {
+  ) throws(MigrationFailure) {
     file = try OutputFile(path, besides: stores) { bytes in
       let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
       return object?["version"] as? String == SARIFLog.currentVersion && object?["runs"] != nil
@@ -28,7 +28,7 @@ public struct SARIFReportFile: Sendable {
   /// Writes annotations, atomically.
   ///
   /// - Throws: `MigrationFailure`, if the file cannot be written.
-  public func write(_ annotations: [CheckReport.Annotation]) throws {
+  public func write(_ annotations: [CheckReport.Annotation]) throws(MigrationFailure) {
     try file.write(
       try JSONOutput.text(value: SARIFLog(annotations, root: root)).text + "\n",
       as: "the stores are checked, but the report of that")

@@ -28,7 +28,7 @@ public struct StoreCheck: Sendable {
   /// Reads the model to migrate to, once for all stores, and its versions as they are needed.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be read.
-  public init(of migration: StoreMigration) throws {
+  public init(of migration: StoreMigration) throws(MigrationFailure) {
     self.migration = migration
     target = try MigrationTarget(migration.target, configuration: migration.configuration)
   }
@@ -40,20 +40,20 @@ public struct StoreCheck: Sendable {
   /// - Parameters:
   ///   - entry: the store, or what was found in its place.
   ///   - progress: called with the completed share of a migration, 0...1, on any thread.
-  /// - Throws: `CancellationError`, if the task was cancelled.
+  /// - Throws: `MigrationFailure` of the kind `interrupted`, if the task was cancelled.
   public func run(
     _ entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void = { _ in }
-  ) async throws -> Finding {
+  ) async throws(MigrationFailure) -> Finding {
     let clock = ContinuousClock()
     let start = clock.now
     var finding = Finding(store: entry.path)
     do {
       if let failure = entry.failure { throw failure }
       try await look(at: entry.path, finding: &finding, progress: progress)
-    } catch let error as CancellationError {
-      throw error
     } catch {
-      finding.note(MigrationFailure(error))
+      let failure = MigrationFailure(error)
+      guard failure.kind != .interrupted else { throw failure }
+      finding.note(failure)
     }
     finding.seconds = (clock.now - start) / .seconds(1)
     return finding

@@ -72,7 +72,7 @@ public struct VersionLock: Hashable, Sendable {
   /// or a single version without a bundle.
   ///
   /// - Throws: `MigrationFailure`, if one of them cannot be read.
-  public init(of bundle: FilePath) throws {
+  public init(of bundle: FilePath) throws(MigrationFailure) {
     (versions, current) = try MigrationFailure.catching {
       let bundle = try ModelBundle(ModelBundle.enclosing(bundle))
       return (
@@ -85,7 +85,7 @@ public struct VersionLock: Hashable, Sendable {
   /// Reads a file that ``write(to:)`` has written.
   ///
   /// - Throws: `MigrationFailure`, if it is not there or no such file.
-  public init(contentsOf file: FilePath) throws {
+  public init(contentsOf file: FilePath) throws(MigrationFailure) {
     self = try MigrationFailure.catching {
       guard let status = try Files.fileStatusIfPresent(file) else {
         throw MigrationFailure(
@@ -124,7 +124,7 @@ public struct VersionLock: Hashable, Sendable {
   /// Writes the lock, over an earlier one.
   ///
   /// - Throws: `MigrationFailure`, if something else is there, or it cannot be written.
-  public func write(to file: FilePath) throws {
+  public func write(to file: FilePath) throws(MigrationFailure) {
     let output = try OutputFile(file, besides: [], noun: "lock of versions") {
       Self.decoded($0) != nil
     }

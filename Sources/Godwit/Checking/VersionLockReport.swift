@@ -66,7 +66,9 @@ extension VersionLock {
   /// Compares a model with its released versions.
   ///
   /// - Throws: `MigrationFailure`, if one of both cannot be read.
-  public static func report(on model: FilePath, _ source: Source) async throws -> Report {
+  public static func report(on model: FilePath, _ source: Source) async throws(MigrationFailure)
+    -> Report
+  {
     let lock =
       switch source {
       case .file(let path): try VersionLock(contentsOf: path)
@@ -84,10 +86,10 @@ extension VersionLock {
   }
 
   /// The lock in a file that is to be written.
-  private static func earlier(in file: FilePath) throws -> VersionLock {
+  private static func earlier(in file: FilePath) throws(MigrationFailure) -> VersionLock {
     do {
       return try VersionLock(contentsOf: file)
-    } catch let failure as MigrationFailure where failure.exitStatus == .damaged {
+    } catch  where error.exitStatus == .damaged {
       throw MigrationFailure(
         .cannotCreate,
         "\(file) is no lock of versions, and stays as it is: restore it from version control, name "
@@ -105,7 +107,7 @@ extension VersionLock {
   @discardableResult
   public static func lock(
     _ model: FilePath, in file: FilePath, accepting accepted: [String] = []
-  ) throws -> Locking {
+  ) throws(MigrationFailure) -> Locking {
     try MigrationFailure.catching {
       let now = try VersionLock(of: model)
       let before =

@@ -22,8 +22,8 @@ public import SystemPackage
 /// ```swift
 /// do {
 ///   try await migration.run()
-/// } catch let failure as MigrationFailure where failure.kind == .lossRefused {
-///   for reason in failure.reasons { ask(reason.entity, reason.property, reason.count) }
+/// } catch where error.kind == .lossRefused {
+///   for reason in error.reasons { ask(reason.entity, reason.property, reason.count) }
 /// }
 /// ```
 ///
@@ -70,7 +70,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case policyFailed
     /// Two stores differ, or could not be compared completely.
     case storesDiffer
-    /// The migration was interrupted; the next run resumes it (134120).
+    /// The task was cancelled, or the migration interrupted; the next run resumes it (134120).
     case interrupted
     /// No migration runs that could be paused, changed or cancelled.
     case notRunning

@@ -28,7 +28,7 @@ extension StoreFleet {
     /// Reads a line of JSON such as `{"store":"7.sqlite","options":{"allowLoss":["Book.isbn"]}}`.
     ///
     /// - Throws: `MigrationFailure` with the number of the line.
-    public init(line: some Collection<UInt8>, number: Int) throws {
+    public init(line: some Collection<UInt8>, number: Int) throws(MigrationFailure) {
       do {
         let read = try JSONDecoder().decode(Line.self, from: Data(line))
         let fields = try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] ?? [:]
@@ -69,7 +69,7 @@ extension StoreFleet {
     ///
     /// - Parameter outputFolder: gets the new stores, nil to replace the old ones.
     /// - Throws: `MigrationFailure`, if there is no room for a temporary file.
-    public init(outputFolder: FilePath? = nil) throws {
+    public init(outputFolder: FilePath? = nil) throws(MigrationFailure) {
       self.outputFolder = outputFolder?.absolute
       spool = try MigrationFailure.catching { try StoreSpool() }
     }
@@ -77,14 +77,14 @@ extension StoreFleet {
     /// The number of stores, none of them counted twice.
     ///
     /// - Throws: `MigrationFailure`, if there is no room for the temporary file.
-    public func count() throws -> Int { try flushed().count }
+    public func count() throws(MigrationFailure) -> Int { try flushed().count }
 
     /// The number of paths that name a store that is there already.
     ///
     /// - Throws: `MigrationFailure`, if there is no room for the temporary file.
-    public func repeated() throws -> Int { try flushed().repeated }
+    public func repeated() throws(MigrationFailure) -> Int { try flushed().repeated }
 
-    private func flushed() throws -> StoreSpool {
+    private func flushed() throws(MigrationFailure) -> StoreSpool {
       try MigrationFailure.catching { try spool.flush() }
       return spool
     }
@@ -92,7 +92,7 @@ extension StoreFleet {
     /// Adds stores: a file, all stores below a folder, or all matches of a pattern.
     ///
     /// - Throws: `MigrationFailure`, if a place cannot be read, or the temporary file written.
-    public func add(_ place: FilePath) throws {
+    public func add(_ place: FilePath) throws(MigrationFailure) {
       if try isFolder(place) { return try add(folder: place) }
       let isThere = try MigrationFailure.catching { try Files.fileStatusIfPresent(place) } != nil
       if isThere { return try add(Member(store: place), below: nil) }
@@ -114,7 +114,7 @@ extension StoreFleet {
     /// Adds the stores that standard input has, one in JSON on each line.
     ///
     /// - Throws: `MigrationFailure` with the number of a line that is no store.
-    public func addLinesOfStandardInput() throws {
+    public func addLinesOfStandardInput() throws(MigrationFailure) {
       let lines = LineReader(open: .standardInput)
       var number = 0
       while let line = try MigrationFailure.catching({ try lines.next()?.bytes }) {
@@ -124,16 +124,18 @@ extension StoreFleet {
       }
     }
 
-    private func isFolder(_ place: FilePath) throws -> Bool {
+    private func isFolder(_ place: FilePath) throws(MigrationFailure) -> Bool {
       try MigrationFailure.catching { try Files.fileStatusIfPresent(place)?.isDirectory == true }
     }
 
-    private func add(folder: FilePath) throws {
-      try StoreSearch.forEach(below: folder) { entry in
-        if let failure = entry.failure {
-          failures.append(failure)
-        } else {
-          try add(Member(store: entry.path), below: folder)
+    private func add(folder: FilePath) throws(MigrationFailure) {
+      try MigrationFailure.catching {
+        try StoreSearch.forEach(below: folder) { entry in
+          if let failure = entry.failure {
+            failures.append(failure)
+          } else {
+            try add(Member(store: entry.path), below: folder)
+          }
         }
       }
     }
@@ -141,9 +143,9 @@ extension StoreFleet {
     /// Adds a store.
     ///
     /// - Throws: `MigrationFailure`, if there is no room for the temporary file.
-    public func add(_ member: Member) throws { try add(member, below: nil) }
+    public func add(_ member: Member) throws(MigrationFailure) { try add(member, below: nil) }
 
-    private func add(_ member: Member, below folder: FilePath?) throws {
+    private func add(_ member: Member, below folder: FilePath?) throws(MigrationFailure) {
       guard FilePath(member.store.string) == member.store else {
         failures.append(
           MigrationFailure(
@@ -172,7 +174,7 @@ extension StoreFleet {
     }
 
     /// Checks that no two stores have one output.
-    func requireOutputsApart() throws {
+    func requireOutputsApart() throws(MigrationFailure) {
       guard let clash = try flushed().clash else { return }
       throw MigrationFailure(
         .usage,
@@ -191,7 +193,7 @@ extension StoreFleet {
   ///   are no stores.
   public static func create(
     at path: FilePath, of members: Members, by migration: StoreMigration
-  ) throws -> StoreFleet {
+  ) throws(MigrationFailure) -> StoreFleet {
     guard try members.count() > 0 else {
       throw MigrationFailure(
         .notFound,
@@ -200,10 +202,10 @@ extension StoreFleet {
     try members.requireOutputsApart()
     _ = try MigrationTarget(migration.target, configuration: migration.configuration)
     let settings = migration.fleetSettings
-    for options in members.options {
-      _ = try StoreMigration(store: "", by: settings.overridden(by: options))
-    }
     try MigrationFailure.catching {
+      for options in members.options {
+        _ = try StoreMigration(store: "", by: settings.overridden(by: options))
+      }
       _ = try FleetFolder(path.absolute).create(
         members.spool, settings: settings, at: Double(WallClock.now()) / 1e9)
     }

@@ -62,7 +62,7 @@ public struct FleetMetricsFile: Sendable {
   /// earlier one.
   ///
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ path: FilePath, of fleet: StoreFleet) throws {
+  public init(_ path: FilePath, of fleet: StoreFleet) throws(MigrationFailure) {
     file = try OutputFile(path, besides: [fleet.path], noun: "metrics file") {
       $0.starts(with: Array(FleetMetrics.head.utf8))
     }
@@ -71,7 +71,7 @@ public struct FleetMetricsFile: Sendable {
   /// Writes the metrics, atomically.
   ///
   /// - Throws: `MigrationFailure`, if they cannot be written.
-  public func write(_ status: StoreFleet.Status) throws {
+  public func write(_ status: StoreFleet.Status) throws(MigrationFailure) {
     try file.write(FleetMetrics(status).text, as: "the metrics", syncs: false)
   }
 }

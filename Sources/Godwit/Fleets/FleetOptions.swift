@@ -7,7 +7,7 @@ extension StoreMigration {
   /// Creates the migration of a store by the settings of a fleet.
   ///
   /// - Throws: `MigrationFailure`, for a word that is none of an option.
-  init(store: FilePath, by settings: FleetSettings) throws {
+  init(store: FilePath, by settings: FleetSettings) throws(MigrationFailure) {
     self.init(store: store, toMerged: FilePath.all(settings.to))
     configuration = settings.configuration
     models = FilePath.all(settings.models)
@@ -54,7 +54,7 @@ extension StoreMigration {
 
   private static func choice<Choice: RawRepresentable>(
     _ word: String, of option: String
-  ) throws -> Choice where Choice.RawValue == String {
+  ) throws(MigrationFailure) -> Choice where Choice.RawValue == String {
     guard let choice = Choice(rawValue: word) else {
       throw MigrationFailure(.usage, "\(option) of the fleet takes no \(word).")
     }

@@ -28,7 +28,11 @@ extension StoreFleet {
       /// The next outcome; nil at the end of the run.
       ///
       /// - Throws: `MigrationFailure`.
-      public mutating func next() async throws -> Outcome? { try await run.next() }
+      public mutating func next(
+        isolation actor: isolated (any Actor)?
+      ) async throws(MigrationFailure) -> Outcome? {
+        try await run.next()
+      }
     }
   }
 }
@@ -46,7 +50,7 @@ private final class FleetOutcomes: Sendable {
 
     private struct State {
       var results: [StoreResult] = []
-      var end: Result<Void, any Error>?
+      var end: Result<Void, MigrationFailure>?
       var waiting: CheckedContinuation<Void, Never>?
     }
 
@@ -60,10 +64,10 @@ private final class FleetOutcomes: Sendable {
 
     func add(_ result: StoreResult) { change { $0.results.append(result) } }
 
-    func end(_ result: Result<Void, any Error>) { change { $0.end = result } }
+    func end(_ result: Result<Void, MigrationFailure>) { change { $0.end = result } }
 
     /// The results so far, and how the run ended; waits until there is one of them.
-    func take() async -> (results: [StoreResult], end: Result<Void, any Error>?) {
+    func take() async -> (results: [StoreResult], end: Result<Void, MigrationFailure>?) {
       await withCheckedContinuation { continuation in
         state.withLock { state in
           if state.results.isEmpty && state.end == nil {
@@ -96,7 +100,7 @@ private final class FleetOutcomes: Sendable {
 
   deinit { task.cancel() }
 
-  func next() async throws -> StoreFleet.Outcome? {
+  func next() async throws(MigrationFailure) -> StoreFleet.Outcome? {
     if let result = taken.withLock({ $0.popLast() }) { return StoreFleet.Outcome(core: result) }
     let (results, end) = await withTaskCancellationHandler {
       await buffer.take()

@@ -63,11 +63,15 @@ extension StoreFleet {
   /// Finds out what a run would do.
   ///
   /// - Parameter progress: is called with the number of stores looked at.
-  /// - Throws: `MigrationFailure`, or `CancellationError`.
+  /// - Throws: `MigrationFailure`, of the kind `interrupted` if the task was cancelled.
   public func plan(
     progress: @escaping @Sendable (Int) -> Void = { _ in }
-  ) async throws -> Plan {
-    try MigrationFailure.catching { try folder.requireList(of: manifest) }
+  ) async throws(MigrationFailure) -> Plan {
+    try await MigrationFailure.awaiting { try await found(progress) }
+  }
+
+  private func found(_ progress: @Sendable (Int) -> Void) async throws -> Plan {
+    try folder.requireList(of: manifest)
     var plan = Plan(of: self)
     var groups: [[[String]]: Plan.Group] = [:]
     var refusals: [String: Plan.Refusal] = [:]

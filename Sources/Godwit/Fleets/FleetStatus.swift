@@ -170,7 +170,7 @@ extension StoreFleet {
   /// How far the fleet is, by the results on this machine and those of all array elements.
   ///
   /// - Throws: `MigrationFailure`, if the results cannot be read.
-  public func status() throws -> Status {
+  public func status() throws(MigrationFailure) -> Status {
     try MigrationFailure.catching {
       let run = try FleetState.readRun(folder).flatMap {
         $0.fleet == manifest.created ? $0 : nil
@@ -193,7 +193,7 @@ extension StoreFleet {
   ///
   /// - Parameter number: the place of the store in the list, from 0.
   /// - Throws: `MigrationFailure`, if the results cannot be read.
-  public func outcome(of number: Int) throws -> Outcome? {
+  public func outcome(of number: Int) throws(MigrationFailure) -> Outcome? {
     try MigrationFailure.catching {
       let isOfThisFleet = try FleetState.readRun(folder)?.fleet == manifest.created
       var found = isOfThisFleet ? try FleetState.result(of: number, in: folder) : nil
@@ -212,7 +212,7 @@ extension StoreFleet {
   ///
   /// - Parameter number: the place of the store in the list, from 0.
   /// - Throws: `MigrationFailure`, if the list cannot be read.
-  public func member(_ number: Int) throws -> Member? {
+  public func member(_ number: Int) throws(MigrationFailure) -> Member? {
     try MigrationFailure.catching {
       guard (0..<storeCount).contains(number) else { return nil }
       var list = try FleetListReader(folder)
@@ -226,7 +226,7 @@ extension StoreFleet {
   ///
   /// - Throws: `MigrationFailure`, or what `body` throws.
   public func forEachOutcome(_ body: (Outcome) throws -> Void) throws {
-    try MigrationFailure.catching {
+    try MigrationFailure.catching(around: body) { body in
       try FleetLedger(folder, of: manifest).read { try body(Outcome(core: $0)) }
     }
   }
@@ -235,7 +235,7 @@ extension StoreFleet {
   ///
   /// - Parameter count: the number of elements; nil takes that of the last run.
   /// - Throws: `MigrationFailure`, if no element has run and no number is given.
-  public func openElements(of count: Int?) throws -> String {
+  public func openElements(of count: Int?) throws(MigrationFailure) -> String {
     try MigrationFailure.catching {
       let ledger = try FleetLedger(folder, of: manifest)
       guard let count = count ?? ledger.elementCount else {

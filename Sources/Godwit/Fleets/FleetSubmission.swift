@@ -41,13 +41,15 @@ extension StoreFleet {
     /// Submits both jobs, and returns their numbers.
     ///
     /// - Throws: `MigrationFailure`, if `sbatch` is not there, or refuses.
-    public func submit() async throws -> (array: String, last: String) {
+    public func submit() async throws(MigrationFailure) -> (array: String, last: String) {
       let array = try await Self.sbatch(elementArguments)
       let last = try await Self.sbatch(["--dependency=afterany:\(array)"] + lastArguments)
       return (array, last)
     }
 
-    private static func sbatch(_ arguments: [String]) async throws -> String {
+    private static func sbatch(
+      _ arguments: [String]
+    ) async throws(MigrationFailure) -> String {
       let ended: ExecutionResult<Void, StringOutput<UTF8>, StringOutput<UTF8>>
       do {
         ended = try await Subprocess.run(
@@ -81,7 +83,7 @@ extension StoreFleet {
   public func slurmSubmission(
     elements: Int, only: String? = nil, executable: String = "godwit", command: String = "run",
     options: [String] = []
-  ) throws -> SlurmSubmission {
+  ) throws(MigrationFailure) -> SlurmSubmission {
     guard FleetElement(number: 0, count: elements) != nil else {
       throw MigrationFailure(
         .usage, "an array has 1 to \(GroupedText(FleetElement.mostElements)) elements.")

@@ -112,10 +112,10 @@ final class FleetWorker: Sendable {
       if let output = migration.output { try Self.makeFolder(Files.parent(of: output)) }
       take(
         try await migration.run(for: base.target), of: migration, into: &result)
-    } catch is CancellationError {
-      return .cancelled(number: order.number)
     } catch {
-      result.take(MigrationFailure(error))
+      let failure = MigrationFailure(error)
+      guard failure.kind != .interrupted else { return .cancelled(number: order.number) }
+      result.take(failure)
     }
     let now = WallClock.now()
     result.attempts = order.attempt

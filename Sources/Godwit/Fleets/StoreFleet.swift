@@ -54,7 +54,7 @@ public struct StoreFleet: Sendable {
   /// Opens a fleet.
   ///
   /// - Throws: `MigrationFailure`, if there is none, or it is damaged.
-  public init(_ path: FilePath) throws {
+  public init(_ path: FilePath) throws(MigrationFailure) {
     self.path = path
     folder = FleetFolder(path.absolute)
     manifest = try MigrationFailure.catching { [folder] in try folder.readManifest() }

@@ -19,12 +19,12 @@ public struct MigratedStore: Sendable {
   /// - Parameters:
   ///   - path: the store or the output.
   ///   - workFolder: the ``StoreMigration/Resources/workFolder`` of the migration.
-  public init(_ path: FilePath, workFolder: FilePath? = nil) throws {
+  public init(_ path: FilePath, workFolder: FilePath? = nil) throws(MigrationFailure) {
     core = try MigrationFailure.catching { try StoreUpkeep(of: path, work: workFolder) }
   }
 
   /// Names a store, or an output that was never finished.
-  public init(_ file: URL, workFolder: URL? = nil) throws {
+  public init(_ file: URL, workFolder: URL? = nil) throws(MigrationFailure) {
     try self.init(FilePath(file), workFolder: workFolder.map { FilePath($0) })
   }
 
@@ -67,7 +67,7 @@ public struct MigratedStore: Sendable {
   /// - Parameter kept: the kept store to go back to, or nil for the one that was kept last.
   /// - Throws: `MigrationFailure`; the store is as it was then.
   @discardableResult
-  public func rollBack(to kept: FilePath? = nil) throws -> Rollback {
+  public func rollBack(to kept: FilePath? = nil) throws(MigrationFailure) -> Rollback {
     let done = try MigrationFailure.catching { try core.rollBack(to: kept) }
     return Rollback(
       store: path, restored: done.restored, kept: done.kept, notes: done.notes.map(\.sentence))
@@ -81,7 +81,9 @@ public struct MigratedStore: Sendable {
   ///   - output: the file to make, of which there must be none.
   /// - Throws: `MigrationFailure`; there is no output then.
   @discardableResult
-  public func copyOld(_ kept: FilePath? = nil, to output: FilePath) throws -> Rollback {
+  public func copyOld(_ kept: FilePath? = nil, to output: FilePath) throws(MigrationFailure)
+    -> Rollback
+  {
     let done = try MigrationFailure.catching { try core.copyOld(kept, to: output) }
     return Rollback(store: path, restored: done.kept, output: done.output, notes: [])
   }
@@ -91,7 +93,7 @@ public struct MigratedStore: Sendable {
   /// - Returns: the stores that are gone.
   /// - Throws: `MigrationFailure` where one has changed since it was kept, which stays.
   @discardableResult
-  public func finish() throws -> [FilePath] {
+  public func finish() throws(MigrationFailure) -> [FilePath] {
     try MigrationFailure.catching { try core.finish() }
   }
 
@@ -105,13 +107,13 @@ public struct MigratedStore: Sendable {
 
   /// Removes what interrupted and failed migrations left, and nothing else.
   @discardableResult
-  public func discard() throws -> Discarded {
+  public func discard() throws(MigrationFailure) -> Discarded {
     let done = try MigrationFailure.catching { try core.discard() }
     return Discarded(removed: done.removed, leftAlone: done.foreign)
   }
 
   /// What lies beside the store; looking writes nothing.
-  public func contents() throws -> Contents {
+  public func contents() throws(MigrationFailure) -> Contents {
     Contents(try MigrationFailure.catching { try core.contents() })
   }
 }

@@ -1,42 +1,6 @@
-import MigrationCoordinator
 public import SystemPackage
 
 extension StoreMigration {
-  /// What may be lost, and what is done about objects, values and tables that do not fit.
-  ///
-  /// A fresh value asks about everything: the migration is refused where there is something to
-  /// choose.
-  public struct Choices: Sendable {
-    /// The losses to accept beyond those that the model implies.
-    public var allowedLoss: AllowedLoss = []
-    /// Whether every loss needs consent in ``allowedLoss``, even those that the model implies.
-    public var failsOnLoss = false
-    /// What is done about objects that a uniqueness constraint forbids.
-    public var duplicates = DuplicateChoice.fail
-    /// What is done about references to objects that are not there.
-    public var danglingReferences = DanglingChoice.keep
-    /// What is done about values that the new type has no equal for.
-    public var unfitValues = ValueChoice.fail
-    /// What is done about objects that would lack a mandatory to-one relationship.
-    public var missingReferences = MissingChoice.fail
-    /// What is done about objects that have several objects in a relationship that is to-one now.
-    public var severalObjects = ManyChoice.fail
-    /// What becomes of tables with rows that the model knows nothing of.
-    public var extraTables = ExtraTableChoice.refuse
-    /// What becomes of persistent history.
-    public var history = HistoryChoice.keep
-    /// What becomes of CloudKit mirroring.
-    public var cloudKit = CloudKitChoice.refuse
-    /// Whether what can be read of a damaged store is taken, and what is lost is listed; otherwise
-    /// a damaged store is refused.
-    ///
-    /// The old store is kept then, whatever ``Handover/discardsOld`` says.
-    public var salvagesDamaged = false
-
-    /// Refuses whatever has to be chosen.
-    public init() {}
-  }
-
   /// What is checked before and after.
   public struct Checks: Sendable {
     /// How far the store is checked before anything is made of it.
@@ -107,34 +71,6 @@ extension StoreMigration {
 
     /// Replaces the old store, and keeps it.
     public init() {}
-  }
-
-  /// Which losses are accepted: ``anything``, or a list of entities (`Entity`) and properties
-  /// (`Entity.property`).
-  public struct AllowedLoss: Hashable, Sendable, ExpressibleByArrayLiteral {
-    /// Any loss.
-    public static let anything = Self(names: [], isAnything: true)
-
-    /// The entities and properties of which any loss is accepted.
-    public let names: Set<String>
-    /// Whether any loss of anything is accepted.
-    public let isAnything: Bool
-
-    private init(names: Set<String>, isAnything: Bool) {
-      (self.names, self.isAnything) = (names, isAnything)
-    }
-
-    /// Accepts any loss of these entities and properties; of none where there are no names.
-    public init(of names: some Sequence<String>) {
-      self.init(names: Set(names), isAnything: false)
-    }
-
-    var consent: LossConsent {
-      isAnything ? .all : names.isEmpty ? .none : .some(names)
-    }
-
-    /// Accepts any loss of these entities and properties.
-    public init(arrayLiteral names: String...) { self.init(of: names) }
   }
 
   /// How objects that violate validation rules of the model are treated.

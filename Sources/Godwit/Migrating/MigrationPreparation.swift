@@ -17,7 +17,9 @@ extension StoreMigration {
   /// - Throws: `MigrationFailure`, if that cannot be found out, for example because the store's
   ///   model or a route to the target is missing. What is found out and prevents the migration is
   ///   ``Preparation/refusal``.
-  public func prepare(for target: MigrationTarget? = nil) async throws -> Preparation {
+  public func prepare(for target: MigrationTarget? = nil) async throws(MigrationFailure)
+    -> Preparation
+  {
     try WorkerDispatch.requireNoWorker()
     try requirePossibleResources()
     return try MigrationFailure.catching {

@@ -88,7 +88,7 @@ public struct MigrationTarget: Sendable {
   /// Reads the current version of each bundle, or the model of a store, and merges them.
   ///
   /// - Throws: `MigrationFailure`, if a model cannot be read, or two contradict each other.
-  public init(_ models: [FilePath], configuration: String? = nil) throws {
+  public init(_ models: [FilePath], configuration: String? = nil) throws(MigrationFailure) {
     core = try MigrationFailure.catching {
       try TargetModel(paths: models, configuration: configuration)
     }
@@ -97,18 +97,51 @@ public struct MigrationTarget: Sendable {
   /// Reads the current version of each bundle, or the model of a store, and merges them.
   ///
   /// - Throws: `MigrationFailure`, if a model cannot be read, or two contradict each other.
-  public init(_ models: [URL], configuration: String? = nil) throws {
+  public init(_ models: [URL], configuration: String? = nil) throws(MigrationFailure) {
     try self.init(models.map { FilePath($0) }, configuration: configuration)
   }
 }
 
 extension MigrationFailure {
   /// Runs a block whose errors leave the library as `MigrationFailure`.
-  static func catching<Result>(_ body: () throws -> Result) throws -> Result {
+  static func catching<Result>(
+    _ body: () throws -> Result
+  ) throws(MigrationFailure) -> Result {
     do {
       return try body()
-    } catch let error as CancellationError {
-      throw error
+    } catch {
+      throw MigrationFailure(error)
+    }
+  }
+
+  /// Runs a block that calls a closure of the library's user, whose errors leave as they are.
+  static func catching<Argument, Answer, Result>(
+    around closure: (Argument) throws -> Answer,
+    _ body: ((Argument) throws -> Answer) throws -> Result
+  ) throws -> Result {
+    var own: (any Error)?
+    do {
+      return try withoutActuallyEscaping(closure) { closure in
+        try body { argument in
+          do {
+            return try closure(argument)
+          } catch {
+            own = error
+            throw error
+          }
+        }
+      }
+    } catch {
+      throw own ?? MigrationFailure(error)
+    }
+  }
+
+  /// Waits for a block whose errors leave the library as `MigrationFailure`.
+  static func awaiting<Result>(
+    isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
+  ) async throws(MigrationFailure) -> Result {
+    do {
+      return try await body()
     } catch {
       throw MigrationFailure(error)
     }

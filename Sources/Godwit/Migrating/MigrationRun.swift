@@ -16,13 +16,13 @@ extension StoreMigration {
   /// - Parameters:
   ///   - target: the model to migrate to, if it was read before; nil reads it.
   ///   - progress: is called about ten times a second, on any thread.
-  /// - Throws: `MigrationFailure`, or `CancellationError` if the task was cancelled. The store is
-  ///   unchanged then.
+  /// - Throws: `MigrationFailure`, of the kind `interrupted` if the task was cancelled. The store
+  ///   is unchanged then.
   @discardableResult
   public func run(
     for target: MigrationTarget? = nil,
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
-  ) async throws -> Result {
+  ) async throws(MigrationFailure) -> Result {
     try WorkerDispatch.requireCoordinator(workers: resources.executable)
     try requirePossibleResources()
     try requireHoldsOfTheirOwn()
@@ -33,7 +33,7 @@ extension StoreMigration {
   func run(
     for target: MigrationTarget?, telemetry: RunTelemetry,
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
-  ) async throws -> Result {
+  ) async throws(MigrationFailure) -> Result {
     do {
       let migration = Migration(
         request: request(for: target), launcher: launcher, logger: logger, words: .sentences,
@@ -50,17 +50,9 @@ extension StoreMigration {
       if let seen = last.withLock({ $0 }), seen.phase != .done { progress(seen.ended) }
       return result
     } catch {
-      let told = Self.told(error)
-      telemetry.end(told)
-      throw told
-    }
-  }
-
-  /// An interruption as a cancelled task has it, any other error as a failure.
-  private static func told(_ error: any Error) -> any Error {
-    switch error {
-    case is CancellationError, MigrationError.interrupted: CancellationError()
-    default: MigrationFailure(error)
+      let failure = MigrationFailure(error)
+      telemetry.end(failure)
+      throw failure
     }
   }
 
@@ -76,7 +68,7 @@ extension StoreMigration {
   /// Checks that the resources are within their ranges.
   ///
   /// - Throws: `MigrationFailure`.
-  func requirePossibleResources() throws {
+  func requirePossibleResources() throws(MigrationFailure) {
     let (range, least) = (Resources.workerRange, Resources.leastMemory)
     var problems: [String] = []
     if !range.contains(resources.workers) {
@@ -100,7 +92,7 @@ extension StoreMigration {
   /// Checks that nobody is told to remove a store so that the migration goes on.
   ///
   /// - Throws: `MigrationFailure`.
-  private func requireHoldsOfTheirOwn() throws {
+  private func requireHoldsOfTheirOwn() throws(MigrationFailure) {
     for hold in [pauseFile, handover.swapFile].compactMap(\.self) {
       for path in [store, output].compactMap(\.self) {
         let (one, other) = try MigrationFailure.catching {
@@ -120,7 +112,7 @@ extension StoreMigration {
   /// Checks that the output is not the store itself.
   ///
   /// - Throws: `MigrationFailure`.
-  private func requireOutputOfItsOwn() throws {
+  private func requireOutputOfItsOwn() throws(MigrationFailure) {
     guard let output else { return }
     let (one, other) = try MigrationFailure.catching {
       (try Files.fileStatusIfPresent(output), try Files.fileStatusIfPresent(store))
@@ -184,7 +176,7 @@ extension StoreMigration {
   @discardableResult
   public static func migrate(
     _ store: FilePath, to model: FilePath, output: FilePath? = nil
-  ) async throws -> Result {
+  ) async throws(MigrationFailure) -> Result {
     var migration = StoreMigration(store: store, to: model)
     migration.output = output
     return try await migration.run()
@@ -192,7 +184,8 @@ extension StoreMigration {
 
   /// Migrates a store to the current version of a model, as ``migrate(_:to:output:)`` does.
   @discardableResult
-  public static func migrate(_ store: URL, to model: URL, output: URL? = nil) async throws -> Result
+  public static func migrate(_ store: URL, to model: URL, output: URL? = nil)
+    async throws(MigrationFailure) -> Result
   {
     try await migrate(FilePath(store), to: FilePath(model), output: output.map { FilePath($0) })
   }
@@ -226,15 +219,18 @@ public final class RunningMigration: Sendable {
   ///
   /// - Throws: as ``StoreMigration/run(for:progress:)``.
   public var result: StoreMigration.Result {
-    get async throws {
-      try await withTaskCancellationHandler {
-        try await task.value
-      } onCancel: {
-        task.cancel()
+    get async throws(MigrationFailure) {
+      try await MigrationFailure.awaiting {
+        try await withTaskCancellationHandler {
+          try await task.value
+        } onCancel: {
+          task.cancel()
+        }
       }
     }
   }
 
-  /// Interrupts the migration: `result` throws `CancellationError`, and a later run resumes.
+  /// Interrupts the migration: `result` throws a failure of the kind `interrupted`, and a later run
+  /// resumes.
   public func cancel() { task.cancel() }
 }

@@ -57,7 +57,7 @@ public struct MigrationSeries: Sendable {
     _ stores: [FilePath],
     progress: @escaping @Sendable (Double, FilePath, Int) -> Void = { _, _, _ in },
     ended: @escaping @Sendable (End) -> Void = { _ in }
-  ) async throws -> [End] {
+  ) async throws(MigrationFailure) -> [End] {
     try requireApart(stores)
     let queue = StoreQueue(
       stores,
@@ -101,16 +101,18 @@ public struct MigrationSeries: Sendable {
       progress(0)
       let result = try await own.run(for: target) { progress($0.fraction) }
       return End(store: store, result: result, failure: nil)
-    } catch is CancellationError {
+    } catch {
+      let failure = MigrationFailure(error)
+      guard failure.kind == .interrupted else {
+        return End(store: store, result: nil, failure: failure)
+      }
       let sentence = "\(store): interrupted: \(MigrationFailure.goesOn)."
       return End(store: store, result: nil, failure: MigrationFailure(.interrupted, sentence))
-    } catch {
-      return End(store: store, result: nil, failure: MigrationFailure(error))
     }
   }
 
   /// Checks that no two migrations are about one file.
-  private func requireApart(_ stores: [FilePath]) throws {
+  private func requireApart(_ stores: [FilePath]) throws(MigrationFailure) {
     if let outputFolder {
       guard
         try MigrationFailure.catching({ try Files.fileStatusIfPresent(outputFolder) })?

@@ -47,7 +47,7 @@ public struct MappingModelFile: Sendable {
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be read.
-  public init(contentsOf path: FilePath) throws {
+  public init(contentsOf path: FilePath) throws(MigrationFailure) {
     let file = try MigrationFailure.catching { try MappingFile.read(path) }
     (self.path, self.file, mapping, refusals, openValues) = (path, file, file.mapping, [], [])
     (versions, addedMappings, unreadParts) = (file.versions, [], [])
@@ -56,7 +56,9 @@ public struct MappingModelFile: Sendable {
   /// Reads a mapping model: `.xcmappingmodel`, `.cdm` or `.json`.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be read.
-  public init(contentsOf file: URL) throws { try self.init(contentsOf: FilePath(file)) }
+  public init(contentsOf file: URL) throws(MigrationFailure) {
+    try self.init(contentsOf: FilePath(file))
+  }
 
   /// Infers a mapping model between the current versions of two models, as a start for one of your
   /// own.
@@ -64,7 +66,7 @@ public struct MappingModelFile: Sendable {
   /// What cannot be inferred is left out and listed in ``refusals``.
   ///
   /// - Throws: `MigrationFailure`, if a model cannot be read.
-  public init(inferredFrom source: FilePath, to destination: FilePath) throws {
+  public init(inferredFrom source: FilePath, to destination: FilePath) throws(MigrationFailure) {
     self = try MigrationFailure.catching {
       let places = [source, destination]
       let source = try TargetModel.model(at: source)
@@ -88,7 +90,7 @@ public struct MappingModelFile: Sendable {
   /// own.
   ///
   /// - Throws: `MigrationFailure`, if a model cannot be read.
-  public init(inferredFrom source: URL, to destination: URL) throws {
+  public init(inferredFrom source: URL, to destination: URL) throws(MigrationFailure) {
     try self.init(inferredFrom: FilePath(source), to: FilePath(destination))
   }
 
@@ -139,14 +141,14 @@ public struct MappingModelFile: Sendable {
   /// The mapping model as JSON (docs/reference/mapping-file.md).
   ///
   /// - Throws: `MigrationFailure`, if a value in it has no text.
-  public func text() throws -> String {
+  public func text() throws(MigrationFailure) -> String {
     try MigrationFailure.catching { try MappingText.text(mapping: mapping, versions: versions) }
   }
 
   /// Writes the mapping model as JSON to a new file or over an earlier one.
   ///
   /// - Throws: `MigrationFailure`, if the path is that of something else, or cannot be written.
-  public func write(to path: FilePath) throws {
+  public func write(to path: FilePath) throws(MigrationFailure) {
     let text = try text()
     try MigrationFailure.catching {
       let status = try Files.fileStatusIfPresent(path, followLinks: false)
@@ -166,14 +168,14 @@ public struct MappingModelFile: Sendable {
   /// Writes the mapping model as JSON to a new file or over an earlier one.
   ///
   /// - Throws: `MigrationFailure`, if the path is that of something else, or cannot be written.
-  public func write(to file: URL) throws { try write(to: FilePath(file)) }
+  public func write(to file: URL) throws(MigrationFailure) { try write(to: FilePath(file)) }
 
   // MARK: Splitting
 
   /// Makes the folder for the parts of a mapping model, where there is none.
   ///
   /// - Throws: `MigrationFailure`, if the folder around it is missing or not to be written.
-  package static func makeFolder(_ path: FilePath) throws {
+  package static func makeFolder(_ path: FilePath) throws(MigrationFailure) {
     _ = try MigrationFailure.catching {
       try CompanionName.requireFree(path)
       return try Files.createDirectory(path)
@@ -194,7 +196,9 @@ public struct MappingModelFile: Sendable {
   ///   - source: the model to migrate from; nil takes the one that the file embeds.
   ///   - destination: the model to migrate to; nil takes the one that the file embeds.
   /// - Throws: `MigrationFailure`, if everything in it is connected, or a model is missing.
-  public func split(from source: FilePath? = nil, to destination: FilePath? = nil) throws -> Parts {
+  public func split(from source: FilePath? = nil, to destination: FilePath? = nil)
+    throws(MigrationFailure) -> Parts
+  {
     try MigrationFailure.catching {
       let split = MappingSplit(
         mapping: mapping, source: try model(side: .source, at: source),
@@ -213,7 +217,7 @@ public struct MappingModelFile: Sendable {
   /// Checks that the mapping model was made for this version.
   ///
   /// - Throws: `MigrationFailure`, with a reason for each entity that does not fit.
-  public func requireFit(_ model: FilePath, as side: Side) throws {
+  public func requireFit(_ model: FilePath, as side: Side) throws(MigrationFailure) {
     try MigrationFailure.catching {
       let mismatches = mapping.mismatches(
         side.core, model: try TargetModel.model(at: model), original: own(side)?.model)
@@ -240,7 +244,7 @@ public struct MappingModelFile: Sendable {
   /// - Throws: `MigrationFailure`, with a reason for each contradiction.
   public static func check(
     _ files: [MappingModelFile], from source: FilePath? = nil, to destination: FilePath? = nil
-  ) throws -> SetReport {
+  ) throws(MigrationFailure) -> SetReport {
     try MigrationFailure.catching {
       guard let first = files.first else { return SetReport(leftOut: [], storedKeyLinks: []) }
       let source = try first.model(side: .source, at: source)

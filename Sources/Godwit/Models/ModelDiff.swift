@@ -97,7 +97,9 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
   ///   - second: the same for the model with which it is compared.
   ///   - models: places to search for the models of stores, besides the stores themselves.
   /// - Throws: `MigrationFailure`, if one of them cannot be read.
-  public init(from first: FilePath, to second: FilePath, models: [FilePath] = []) throws {
+  public init(from first: FilePath, to second: FilePath, models: [FilePath] = [])
+    throws(MigrationFailure)
+  {
     self = try MigrationFailure.catching {
       func model(_ path: FilePath) throws -> ManagedObjectModel {
         HeldStore.isStore(path)

@@ -42,7 +42,7 @@ public struct ModelExport: Sendable {
   /// - Throws: `MigrationFailure`, if a part cannot be said or an entity hashes differently;
   ///   nothing is left behind then.
   @discardableResult
-  public func write(to output: FilePath) throws -> Report {
+  public func write(to output: FilePath) throws(MigrationFailure) -> Report {
     try MigrationFailure.catching {
       guard output.extension == "xcdatamodel" else {
         throw MigrationFailure(exportNamed: output)
@@ -83,7 +83,9 @@ public struct ModelExport: Sendable {
   ///
   /// - Throws: `MigrationFailure`; nothing is left behind then.
   @discardableResult
-  public func write(to output: URL) throws -> Report { try write(to: FilePath(output)) }
+  public func write(to output: URL) throws(MigrationFailure) -> Report {
+    try write(to: FilePath(output))
+  }
 
   private func read() throws -> ManagedObjectModel {
     guard let version else { return try TargetModel.model(at: model) }

@@ -45,7 +45,7 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
   ///   - path: the bundle, version, folder or application.
   ///   - version: the only version of the bundle to read; nil reads all.
   /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
-  public init(of path: FilePath, version: String? = nil) throws {
+  public init(of path: FilePath, version: String? = nil) throws(MigrationFailure) {
     self = try MigrationFailure.catching { try ModelInspection(reading: path, version: version) }
   }
 
@@ -55,7 +55,7 @@ public struct ModelInspection: Hashable, Sendable, Encodable {
   ///   - model: the bundle, version, folder or application.
   ///   - version: the only version of the bundle to read; nil reads all.
   /// - Throws: `MigrationFailure`, if there is none, or none that can be read.
-  public init(of model: URL, version: String? = nil) throws {
+  public init(of model: URL, version: String? = nil) throws(MigrationFailure) {
     try self.init(of: FilePath(model), version: version)
   }
 

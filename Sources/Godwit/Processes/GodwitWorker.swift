@@ -124,7 +124,7 @@ enum WorkerDispatch {
   /// Checks that this process was not started as a worker.
   ///
   /// - Throws: `MigrationFailure`.
-  static func requireNoWorker() throws {
+  static func requireNoWorker() throws(MigrationFailure) {
     guard let coordinator else { return }
     throw MigrationFailure(workerOf: coordinator)
   }
@@ -132,7 +132,7 @@ enum WorkerDispatch {
   /// Checks that workers of this executable would behave as workers.
   ///
   /// - Throws: `MigrationFailure`.
-  static func requireCoordinator(workers executable: FilePath?) throws {
+  static func requireCoordinator(workers executable: FilePath?) throws(MigrationFailure) {
     guard ToolProcess.hasArguments(CommandLine.arguments) else {
       throw MigrationFailure.argumentsUnknown
     }

@@ -20,7 +20,7 @@ public struct MigrationGraphFile: Sendable {
   ///   - path: the file, which ends in `.svg`, or in `.dot` for the language of Graphviz.
   ///   - migration: the migration whose files are not replaced.
   /// - Throws: `MigrationFailure`, if it does neither, or cannot be written.
-  public init(_ path: FilePath, of migration: StoreMigration) throws {
+  public init(_ path: FilePath, of migration: StoreMigration) throws(MigrationFailure) {
     let kind = path.extension?.lowercased()
     guard kind == "svg" || kind == "dot" else {
       throw MigrationFailure(.usage, "\(path) ends neither in .svg nor in .dot: name it so.")
@@ -37,14 +37,14 @@ public struct MigrationGraphFile: Sendable {
   /// Checks that the picture can be written and replaces nothing but an earlier one.
   ///
   /// - Throws: `MigrationFailure`, as for a path.
-  public init(_ file: URL, of migration: StoreMigration) throws {
+  public init(_ file: URL, of migration: StoreMigration) throws(MigrationFailure) {
     try self.init(FilePath(file), of: migration)
   }
 
   /// Writes the picture of the first stage.
   ///
   /// - Throws: `MigrationFailure`, if there is nothing to draw, or it cannot be written.
-  public func write(_ preparation: StoreMigration.Preparation) throws {
+  public func write(_ preparation: StoreMigration.Preparation) throws(MigrationFailure) {
     guard let plan = preparation.plan else {
       let reason =
         preparation.isNeeded

@@ -16,16 +16,16 @@ public struct MigrationReceiptFiles: Sendable {
   /// Checks that the files can be written and replace nothing but earlier receipts, and reads the
   /// store that is to be migrated.
   ///
-  /// - Throws: `MigrationFailure`, if a file cannot be written or the store cannot be read;
-  ///   `CancellationError`, if the task was cancelled.
-  public init(_ paths: [FilePath], of migration: StoreMigration) throws {
+  /// - Throws: `MigrationFailure`, if a file cannot be written, the store cannot be read, or the
+  ///   task was cancelled.
+  public init(_ paths: [FilePath], of migration: StoreMigration) throws(MigrationFailure) {
     let request = migration.request
     self.request = request
     guard !migration.handover.discardsOld else {
       throw MigrationFailure(
         .usage, "a receipt is about both stores, so the old one has to stay: keep it.")
     }
-    files = try paths.map { path in
+    files = try paths.map { path throws(MigrationFailure) in
       try OutputFile(
         path, besides: [request.store, request.output].compactMap(\.self), noun: "receipt",
         isEarlier: Self.isReceipt)
@@ -39,7 +39,7 @@ public struct MigrationReceiptFiles: Sendable {
   }
 
   /// Checks that a file is no receipt of another store.
-  private func requireNoOther(at path: FilePath) throws {
+  private func requireNoOther(at path: FilePath) throws(MigrationFailure) {
     guard let status = try? Files.fileStatusIfPresent(path), status.kind == .file,
       let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit)
     else { return }
@@ -65,7 +65,7 @@ public struct MigrationReceiptFiles: Sendable {
   ///
   /// - Returns: a note where there is nothing to write a receipt of, nil otherwise.
   /// - Throws: `MigrationFailure`, if it cannot be made or written.
-  public func write(_ result: StoreMigration.Result) throws -> String? {
+  public func write(_ result: StoreMigration.Result) throws(MigrationFailure) -> String? {
     let report = result.core
     switch result.outcome {
     case .migrated, .copied: break

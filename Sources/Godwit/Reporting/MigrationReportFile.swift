@@ -24,7 +24,7 @@ public struct MigrationReportFile: Sendable {
   /// but an earlier report.
   ///
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ path: FilePath, of migration: StoreMigration) throws {
+  public init(_ path: FilePath, of migration: StoreMigration) throws(MigrationFailure) {
     let request = migration.request
     self.request = request
     lastRun = migration.lastRun
@@ -36,7 +36,7 @@ public struct MigrationReportFile: Sendable {
   /// but an earlier report.
   ///
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ file: URL, of migration: StoreMigration) throws {
+  public init(_ file: URL, of migration: StoreMigration) throws(MigrationFailure) {
     try self.init(FilePath(file), of: migration)
   }
 
@@ -51,12 +51,14 @@ public struct MigrationReportFile: Sendable {
   /// Writes the report of a migration that succeeded.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func write(_ result: StoreMigration.Result) throws { try write(result.core) }
+  public func write(_ result: StoreMigration.Result) throws(MigrationFailure) {
+    try write(result.core)
+  }
 
   /// Writes the report of a migration that has no result, with what went on until it failed.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func write(_ failure: MigrationFailure) throws {
+  public func write(_ failure: MigrationFailure) throws(MigrationFailure) {
     var report = MigrationReport.of(failure, request: request)
     if let recording = lastRun.recorder?.recording, !recording.workOrders.isEmpty {
       report.timeline = recording
@@ -70,7 +72,7 @@ public struct MigrationReportFile: Sendable {
     ["html", "htm"].contains(path.extension?.lowercased() ?? "")
   }
 
-  private func write(_ report: MigrationReport) throws {
+  private func write(_ report: MigrationReport) throws(MigrationFailure) {
     try file.write(
       Self.isPage(file.path) ? report.page : try JSONOutput.text(value: report).text + "\n",
       as: report.failure == nil

@@ -26,7 +26,7 @@ struct OutputFile: Sendable {
   init(
     _ path: FilePath, besides stores: [FilePath], noun: String = "report",
     isEarlier: @escaping @Sendable ([UInt8]) -> Bool
-  ) throws {
+  ) throws(MigrationFailure) {
     (self.path, self.stores, self.noun, self.isEarlier) = (path, stores, noun, isEarlier)
     stream = try MigrationFailure.catching {
       try Self.requireFree(path, besides: stores, noun: noun, isEarlier: isEarlier)
@@ -59,7 +59,7 @@ struct OutputFile: Sendable {
   /// - Throws: `MigrationFailure`, if it cannot be made or written.
   func write(
     _ text: @autoclosure () throws -> String, as what: String, syncs: Bool = true
-  ) throws {
+  ) throws(MigrationFailure) {
     do {
       try write(Array(try text().utf8), syncs: syncs)
     } catch {

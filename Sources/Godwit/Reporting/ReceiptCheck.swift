@@ -19,7 +19,7 @@ public struct ReceiptCheck: Sendable {
   /// Reads a receipt in JSON.
   ///
   /// - Throws: `MigrationFailure`, if it is not there or no such file.
-  public init(_ file: FilePath) throws {
+  public init(_ file: FilePath) throws(MigrationFailure) {
     self.file = file
     receipt = try MigrationFailure.catching {
       guard let status = try Files.fileStatusIfPresent(file) else {
@@ -103,9 +103,8 @@ public struct ReceiptCheck: Sendable {
   /// Compares stores with those of the receipt.
   ///
   /// - Parameter stores: the old store, the new one or both, in any order.
-  /// - Throws: `MigrationFailure`, if one cannot be read; `CancellationError`, if the task was
-  ///   cancelled.
-  public func run(_ stores: [FilePath]) throws -> Report {
+  /// - Throws: `MigrationFailure`, if one cannot be read, or the task was cancelled.
+  public func run(_ stores: [FilePath]) throws(MigrationFailure) -> Report {
     var found: [Finding] = []
     for store in stores {
       var next = try MigrationFailure.catching {

@@ -65,12 +65,12 @@ public struct SampleStore: Sendable {
   /// - Parameters:
   ///   - output: the path of the store, which has to be free.
   ///   - progress: receives the objects written so far and in all, and may throw to stop.
-  /// - Throws: `MigrationFailure`; nothing is left behind then.
+  /// - Throws: `MigrationFailure`, or what `progress` throws; nothing is left behind then.
   @discardableResult
   public func write(
     to output: FilePath, progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
   ) throws -> Report {
-    try MigrationFailure.catching {
+    try MigrationFailure.catching(around: progress) { progress in
       try CompanionName.requireFree(output)
       let bundle = try ModelBundle(model)
       let found = try version.map { try bundle.version(named: $0) } ?? bundle.current()
@@ -81,7 +81,7 @@ public struct SampleStore: Sendable {
       let archive = Self.archive(of: model)
       let made = try generator.generate(
         to: output, journalMode: journalMode == .wal ? .wal : .delete, modelCache: archive.bytes,
-        progress: progress)
+        progress: { try progress(($0, $1)) })
       return Report(
         version: found.name,
         objects: Dictionary(
@@ -95,7 +95,9 @@ public struct SampleStore: Sendable {
   ///
   /// - Throws: `MigrationFailure`; nothing is left behind then.
   @discardableResult
-  public func write(to output: URL) throws -> Report { try write(to: FilePath(output)) }
+  public func write(to output: URL) throws(MigrationFailure) -> Report {
+    try MigrationFailure.catching { try write(to: FilePath(output)) }
+  }
 
   /// The archived model for the store's cache, and notes on what it lacks.
   private static func archive(

@@ -68,7 +68,9 @@ public struct SchemaInspection: Hashable, Sendable, Encodable {
   ///   - version: the version of a bundle; nil takes its current one.
   ///   - models: places to search for a store's model, besides the store itself.
   /// - Throws: `MigrationFailure`, also if no real store shows the column of an attribute.
-  public init(of path: FilePath, version: String? = nil, models: [FilePath] = []) throws {
+  public init(of path: FilePath, version: String? = nil, models: [FilePath] = [])
+    throws(MigrationFailure)
+  {
     self = try MigrationFailure.catching {
       if HeldStore.isStore(path) {
         return try SchemaInspection(ofStore: path, models: models)

@@ -1,83 +1,6 @@
 import MigrationCoordinator
 
 extension StoreMigration {
-  /// What is done about objects that a uniqueness constraint forbids.
-  public enum DuplicateChoice: String, Hashable, Sendable, CaseIterable {
-    /// They are refused.
-    case fail
-    /// Of objects that agree, the one with the lowest key stays.
-    case keepFirst = "keep-first"
-    /// Of objects that agree, the one with the highest key stays.
-    case keepLast = "keep-last"
-    /// Of objects that agree, the one with the lowest key stays, and references to the others lead
-    /// to it.
-    case merge
-  }
-
-  /// What is done about references to objects that are not there.
-  public enum DanglingChoice: String, Hashable, Sendable, CaseIterable {
-    /// They are carried over as they are, as Core Data does.
-    case keep
-    /// They are refused.
-    case fail
-    /// They become nil.
-    case nullify
-  }
-
-  /// What is done about values that the new type has no equal for.
-  public enum ValueChoice: String, Hashable, Sendable, CaseIterable {
-    /// They are refused.
-    case fail
-    /// They become the nearest value, where there is one.
-    case convert
-    /// They become nil, or the default value where the attribute is mandatory.
-    case null
-  }
-
-  /// What is done about objects that have several objects in a relationship that is to-one now.
-  public enum ManyChoice: String, Hashable, Sendable, CaseIterable {
-    /// They are refused.
-    case fail
-    /// The first object stays, by its place or its key; references to the others are given up.
-    case first
-  }
-
-  /// What is done about objects that would lack a mandatory to-one relationship.
-  public enum MissingChoice: String, Hashable, Sendable, CaseIterable {
-    /// They are refused.
-    case fail
-    /// They are dropped, which is a loss that needs consent, and so are those that lack them then.
-    case drop
-  }
-
-  /// What becomes of persistent history.
-  public enum HistoryChoice: String, Hashable, Sendable, CaseIterable {
-    /// It stays, so that tokens of it stay valid; where objects are made anew, that it goes is a
-    /// loss by the name `history`.
-    case keep
-    /// Its tables are emptied, and tokens expire.
-    case drop
-  }
-
-  /// What becomes of CloudKit mirroring, of which no real store was available to prove anything.
-  public enum CloudKitChoice: String, Hashable, Sendable, CaseIterable {
-    /// A store that is mirrored is refused.
-    case refuse
-    /// The tables of mirroring are carried over, with the entity numbers of the new model.
-    case carry
-  }
-
-  /// What becomes of tables with rows that the model knows nothing of, and of unknown views and
-  /// triggers.
-  public enum ExtraTableChoice: String, Hashable, Sendable, CaseIterable {
-    /// A store that has any is refused.
-    case refuse
-    /// Tables are copied as they are; columns, views, triggers and virtual tables are refused.
-    case keep
-    /// They are left behind.
-    case drop
-  }
-
   /// Something that is wrong with rows of a store, and what becomes of it.
   public struct Defect: Hashable, Sendable, Codable, CustomStringConvertible {
     /// What is wrong.
@@ -196,18 +119,5 @@ extension StoreMigration {
       case (.renumbered, _): "numbered anew"
       }
     }
-  }
-}
-
-extension StoreMigration.Choices {
-  /// The choices about defects for the coordinator.
-  var ofDefects: DefectChoices {
-    var choices = DefectChoices()
-    choices.duplicates = .init(mirroring: duplicates)
-    choices.dangling = .init(mirroring: danglingReferences)
-    choices.values = .init(mirroring: unfitValues)
-    choices.many = .init(mirroring: severalObjects)
-    choices.missing = .init(mirroring: missingReferences)
-    return choices
   }
 }

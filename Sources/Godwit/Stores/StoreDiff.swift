@@ -188,7 +188,8 @@ public struct StoreDiff: Sendable {
   ///
   /// - Parameter progress: is called with the name of each table before it is read.
   /// - Throws: `MigrationFailure`, if one of them cannot be read or its model is not found.
-  public func run(progress: (_ table: String) -> Void = { _ in }) throws -> Report {
+  public func run(progress: (_ table: String) -> Void = { _ in }) throws(MigrationFailure) -> Report
+  {
     try MigrationFailure.catching {
       let one = try HeldStore(first, models: models)
       let other = try HeldStore(second, models: models)

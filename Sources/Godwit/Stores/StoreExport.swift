@@ -130,14 +130,18 @@ public struct StoreExport: Sendable {
   public func write(
     to output: FilePath, progress: (_ done: Int64, _ total: Int64) throws -> Void = { _, _ in }
   ) throws -> Report {
-    try MigrationFailure.catching { try export(to: output, progress: progress) }
+    try MigrationFailure.catching(around: progress) { progress in
+      try export(to: output) { try progress(($0, $1)) }
+    }
   }
 
   /// Writes the export into a new folder, which appears when it is complete.
   ///
   /// - Throws: `MigrationFailure`; no folder is left then.
   @discardableResult
-  public func write(to output: URL) throws -> Report { try write(to: FilePath(output)) }
+  public func write(to output: URL) throws(MigrationFailure) -> Report {
+    try MigrationFailure.catching { try write(to: FilePath(output)) }
+  }
 }
 
 extension StoreExport {

@@ -141,14 +141,14 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   ///   - path: the SQLite store, which is not changed.
   ///   - models: places to search for the store's model, besides the store itself.
   /// - Throws: `MigrationFailure`, if it is not a store that can be read.
-  public init(of path: FilePath, models: [FilePath] = []) throws {
+  public init(of path: FilePath, models: [FilePath] = []) throws(MigrationFailure) {
     self = try MigrationFailure.catching { try StoreInspection(reading: path, models: models) }
   }
 
   /// Reads a store with what lies in its `-wal`.
   ///
   /// - Throws: `MigrationFailure`, if it is not a store that can be read.
-  public init(of store: URL, models: [URL] = []) throws {
+  public init(of store: URL, models: [URL] = []) throws(MigrationFailure) {
     try self.init(of: FilePath(store), models: models.map { FilePath($0) })
   }
 

@@ -59,7 +59,7 @@ public struct StoreObjects: Sendable {
   ///   predicate does not exist; whatever the block throws.
   @discardableResult
   public func read(_ body: (Object) throws -> Bool) throws -> Outcome {
-    try MigrationFailure.catching {
+    try MigrationFailure.catching(around: body) { body in
       let held = try HeldStore(store, models: models)
       let entity = try held.entity(named: entity)
       let predicate = try predicate.map { try ObjectPredicate($0, of: entity, in: held.model).core }

@@ -16,11 +16,11 @@ public struct SuggestionFolder: Sendable {
   /// - Returns: the files that were written.
   /// - Throws: `MigrationFailure`, if the folder cannot be made, or a file cannot be written or is
   ///   none of an earlier suggestion.
-  public func write(_ suggestion: MigrationSuggestion) throws -> [FilePath] {
+  public func write(_ suggestion: MigrationSuggestion) throws(MigrationFailure) -> [FilePath] {
     var written: [FilePath] = []
     func write(
       _ name: FilePath.Component, _ text: String, isEarlier: @escaping @Sendable ([UInt8]) -> Bool
-    ) throws {
+    ) throws(MigrationFailure) {
       let path = folder.appending(name)
       let file = try OutputFile(path, besides: [], noun: "suggestion", isEarlier: isEarlier)
       try file.write(text, as: "the store is checked, but the suggestion")

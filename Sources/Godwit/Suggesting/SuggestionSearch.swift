@@ -15,22 +15,22 @@ extension StoreMigration {
   /// are migrated to a temporary folder for that; of larger ones the conditions are checked.
   ///
   /// - Parameter progress: is called with the number of each trial and what is tried.
-  /// - Throws: `MigrationFailure`, if the store or a model cannot be read; `CancellationError`.
+  /// - Throws: `MigrationFailure`, if the store or a model cannot be read, or the task was
+  ///   cancelled.
   public func suggestion(
     progress: (_ trial: Int, _ what: String) -> Void = { _, _ in }
-  ) async throws -> MigrationSuggestion {
-    let folder = try MigrationFailure.catching { try TemporaryFolder() }
-    defer { withExtendedLifetime(folder) {} }
-    var search = try MigrationFailure.catching { try SuggestionSearch(self, in: folder) }
-    if search.patch != nil {
+  ) async throws(MigrationFailure) -> MigrationSuggestion {
+    try await MigrationFailure.awaiting {
+      let folder = try TemporaryFolder()
+      defer { withExtendedLifetime(folder) {} }
+      var search = try SuggestionSearch(self, in: folder)
       let found = try await search.run(progress)
-      if found.trial.isPossible { return found }
-      let reasons = found.trial.reasons
-      var plain = try MigrationFailure.catching { try SuggestionSearch(withoutPatch: search) }
+      guard search.patch != nil, !found.trial.isPossible else { return found }
+      var plain = try SuggestionSearch(withoutPatch: search)
       let other = try await plain.run(progress)
-      return other.trial.isPossible || other.trial.reasons.count < reasons.count ? other : found
+      let isBetter = other.trial.reasons.count < found.trial.reasons.count
+      return other.trial.isPossible || isBetter ? other : found
     }
-    return try await search.run(progress)
   }
 }
 

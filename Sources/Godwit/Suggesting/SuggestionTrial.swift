@@ -43,7 +43,7 @@ struct SuggestionTrial {
       trial.losses = finding.losses.map(\.description)
       trial.reasons = finding.reasons.map(named)
       return (trial, finding.refusals)
-    } catch let failure as MigrationFailure {
+    } catch let failure as MigrationFailure where failure.kind != .interrupted {
       trial.isPossible = false
       trial.reasons =
         failure.reasons.isEmpty ? failure.sentences : failure.reasons.map(\.description)

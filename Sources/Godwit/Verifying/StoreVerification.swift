@@ -126,7 +126,7 @@ public struct StoreVerification: Sendable {
   ///   known. Faults of the new store are differences.
   public func run(
     for known: MigrationTarget? = nil, progress: @escaping (Progress) -> Void = { _ in }
-  ) async throws -> Report {
+  ) async throws(MigrationFailure) -> Report {
     try MigrationFailure.catching {
       guard try Files.fileStatusIfPresent(new) != nil else {
         throw MigrationFailure(.notFound, "\(new) is not there: check the path.")

@@ -12,7 +12,7 @@ public struct MetricsFile: Sendable {
   ///   - path: the file.
   ///   - migration: the path of the migration, whose files are not replaced.
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ path: FilePath, of migration: FilePath) throws {
+  public init(_ path: FilePath, of migration: FilePath) throws(MigrationFailure) {
     file = try OutputFile(path, besides: [migration], noun: "metrics file") {
       $0.starts(with: Array(MigrationMetrics.head.utf8))
     }
@@ -22,7 +22,7 @@ public struct MetricsFile: Sendable {
   /// earlier one.
   ///
   /// - Throws: `MigrationFailure`, if it cannot.
-  public init(_ file: URL, of migration: URL) throws {
+  public init(_ file: URL, of migration: URL) throws(MigrationFailure) {
     try self.init(FilePath(file), of: FilePath(migration))
   }
 
@@ -31,7 +31,7 @@ public struct MetricsFile: Sendable {
   /// It does not wait for the disk: what is in the file is out of date within seconds.
   ///
   /// - Throws: `MigrationFailure`, if they cannot be written.
-  public func write(_ metrics: MigrationMetrics) throws {
+  public func write(_ metrics: MigrationMetrics) throws(MigrationFailure) {
     try file.write(metrics.text, as: "the metrics", syncs: false)
   }
 }

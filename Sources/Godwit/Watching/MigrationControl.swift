@@ -43,7 +43,7 @@ public struct MigrationControl: Sendable {
   /// - Parameter time: how long to wait until it stands still.
   /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
   @discardableResult
-  public func pause(within time: Duration = .seconds(10)) async throws -> Answer {
+  public func pause(within time: Duration = .seconds(10)) async throws(MigrationFailure) -> Answer {
     try await ask(within: time, until: .standing) { $0.wish = .pause }
   }
 
@@ -52,7 +52,8 @@ public struct MigrationControl: Sendable {
   /// - Parameter time: how long to wait until it goes on.
   /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
   @discardableResult
-  public func resume(within time: Duration = .seconds(10)) async throws -> Answer {
+  public func resume(within time: Duration = .seconds(10)) async throws(MigrationFailure) -> Answer
+  {
     try await ask(within: time) { $0.wish = .run }
   }
 
@@ -61,7 +62,8 @@ public struct MigrationControl: Sendable {
   /// - Parameter time: how long to wait until it has stopped.
   /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
   @discardableResult
-  public func cancel(within time: Duration = .seconds(10)) async throws -> Answer {
+  public func cancel(within time: Duration = .seconds(10)) async throws(MigrationFailure) -> Answer
+  {
     try await ask(within: time, until: .ended) { $0.wish = .cancel }
   }
 
@@ -79,7 +81,7 @@ public struct MigrationControl: Sendable {
   @discardableResult
   public func set(
     workers: Int? = nil, rate: UInt64? = nil, within time: Duration = .seconds(10)
-  ) async throws -> Answer {
+  ) async throws(MigrationFailure) -> Answer {
     if let workers, !StoreMigration.Resources.workerRange.contains(workers) {
       throw MigrationFailure(.usage, "a migration runs 1 to 256 workers, not \(workers).")
     }
@@ -105,7 +107,7 @@ public struct MigrationControl: Sendable {
   private func ask(
     within time: Duration, until goal: Goal = .answered,
     _ change: @escaping @Sendable (inout ControlRecord) -> Void
-  ) async throws -> Answer {
+  ) async throws(MigrationFailure) -> Answer {
     do {
       let control = StatusControl(path)
       let number = try control.ask(change)
@@ -129,8 +131,6 @@ public struct MigrationControl: Sendable {
       }
     } catch let failure as StatusControl.Failure {
       throw MigrationFailure(failure, path: path)
-    } catch let error as CancellationError {
-      throw error
     } catch {
       throw MigrationFailure(error)
     }

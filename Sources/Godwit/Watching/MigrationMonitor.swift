@@ -128,10 +128,10 @@ public struct MigrationMonitor: Sendable {
   /// It takes a second if the process cannot be seen but published something just now.
   ///
   /// - Throws: `MigrationFailure`, if there is a status file or a record, and it cannot be read.
-  public func status() async throws -> Status? {
+  public func status() async throws(MigrationFailure) -> Status? {
     var iterator = Updates(path: path, interval: .zero, wait: .zero, isForNext: false)
       .makeAsyncIterator()
-    return try await iterator.next()
+    return try await iterator.next(isolation: #isolation)
   }
 
   /// The state at intervals, until the migration ends.
@@ -181,7 +181,9 @@ public struct MigrationMonitor: Sendable {
       }
 
       /// Waits for the interval, and returns the state; nil after the final one.
-      public mutating func next() async throws -> Status? {
+      public mutating func next(
+        isolation actor: isolated (any Actor)?
+      ) async throws(MigrationFailure) -> Status? {
         do {
           let report: StatusReport?
           if let last {
@@ -196,8 +198,6 @@ public struct MigrationMonitor: Sendable {
           let status = Status(core: try await MigrationMonitor.certain(report, watch: watch))
           last = status
           return status
-        } catch let error as CancellationError {
-          throw error
         } catch {
           throw MigrationFailure(error)
         }
@@ -220,7 +220,7 @@ public struct MigrationMonitor: Sendable {
   private static let lead = 2.0
 
   /// The first state, nil if none appears in time.
-  private static func begin(
+  nonisolated(nonsending) private static func begin(
     _ watch: StatusWatch, wait: Duration, isForNext: Bool
   ) async throws -> StatusReport? {
     let start = Date.now.timeIntervalSince1970
@@ -237,7 +237,7 @@ public struct MigrationMonitor: Sendable {
   }
 
   /// Looks once more after a second if the process cannot be seen but published something just now.
-  private static func certain(
+  nonisolated(nonsending) private static func certain(
     _ report: StatusReport, watch: StatusWatch
   ) async throws -> StatusReport {
     if report.decision.isUncertain {
@@ -254,7 +254,9 @@ public struct MigrationMonitor: Sendable {
   }
 
   /// Looks up to five times: a file that is being created or removed may fail to open.
-  private static func look(_ watch: StatusWatch) async throws -> StatusReport? {
+  nonisolated(nonsending) private static func look(_ watch: StatusWatch) async throws
+    -> StatusReport?
+  {
     for _ in 0..<5 {
       if let report = try? watch.look() { return report }
       try await Task.sleep(for: .milliseconds(100))

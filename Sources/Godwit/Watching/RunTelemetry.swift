@@ -70,10 +70,10 @@ final class RunTelemetry: RunObserver {
     end(outcome: result.outcome.rawValue)
   }
 
-  func end(_ error: any Error) {
-    let isCancelled = error is CancellationError
+  func end(_ failure: MigrationFailure) {
+    let isCancelled = failure.kind == .interrupted
     if !isCancelled {
-      run.recordError(error)
+      run.recordError(failure)
       run.setStatus(SpanStatus(code: .error))
     }
     end(outcome: isCancelled ? "interrupted" : "failed")

@@ -34,8 +34,6 @@ struct FleetDisplay {
       }
     } catch let failure as MigrationFailure where failure.kind == .interrupted {
       stop = failure
-    } catch is CancellationError {
-      stop = MigrationFailure(CancellationError())
     }
     bar.clear()
     for sentence in stop?.sentences ?? [] {

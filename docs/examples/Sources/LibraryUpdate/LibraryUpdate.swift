@@ -16,17 +16,13 @@ import Godwit
     if arguments.count > 2 { migration.choices.allowedLoss = .init(of: arguments.dropFirst(2)) }
     do {
       try await update(migration)
-    } catch is CancellationError {
-      end(75, "interrupted; the next run goes on")
-    } catch let failure as MigrationFailure {
-      for reason in failure.reasons { say("\(reason.coreDataCode ?? 0): \(reason)") }
-      end(failure.exitStatus.rawValue, failure.localizedDescription)
     } catch {
-      end(70, "\(error)")
+      for reason in error.reasons { say("\(reason.coreDataCode ?? 0): \(reason)") }
+      end(error.exitStatus.rawValue, error.localizedDescription)
     }
   }
 
-  private static func update(_ migration: StoreMigration) async throws {
+  private static func update(_ migration: StoreMigration) async throws(MigrationFailure) {
     let preparation = try await migration.prepare()
     if let refusal = preparation.refusal { throw refusal }
     guard preparation.isNeeded else { return say("up to date") }
