@@ -124,7 +124,7 @@ struct SetCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "What all workers together may read of the store in a second, such as 50M; 0 has no limit.",
       valueName: "bytes"))
-  var rate: ByteRate?
+  var rate: MigrationControl.Rate?
 
   func validate() throws {
     if workers == nil && rate == nil {
@@ -135,10 +135,10 @@ struct SetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let answer = try await options.control.set(
-      workers: workers, rate: rate?.bytes, within: options.time)
+      workers: workers, rate: rate, within: options.time)
     let done = [
       workers.map { CountText($0, "worker").description },
-      rate.map { $0.bytes == 0 ? "no limit of speed" : "at most \($0) a second" },
+      rate.map { $0 == .unlimited ? "no limit of speed" : "at most \($0) a second" },
     ]
     try options.show(answer, done: done.compactMap(\.self).joined(separator: ", "))
   }

@@ -81,9 +81,9 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "What all workers together may read of the store in a second, such as 50M.",
+      "What all workers together may read of the store in a second, such as 50M; 0 has no limit.",
       valueName: "bytes"))
-  var rate: ByteRate?
+  var rate = MigrationControl.Rate.unlimited
 
   @Option(
     help: ArgumentHelp("Stand still while there is a file of this name.", valueName: "file"))
@@ -197,7 +197,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.checks.result = verify
     migration.handover.discardsOld = discardOld
     migration.restarts = restart
-    migration.resources.bytesPerSecond = rate.map { Int64(clamping: $0.bytes) }
+    migration.resources.bytesPerSecond = rate.bytesPerSecond
     migration.pauseFile = pauseFile
     migration.handover.swapFile = postponeSwap
     migration.logsSQL = logSQL

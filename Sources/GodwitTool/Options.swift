@@ -27,26 +27,15 @@ struct ByteSize: ExpressibleByArgument {
   var defaultValueDescription: String { "\(bytes >> 20)M" }
 }
 
-/// A number of bytes in a second such as `50M`; 0 has no limit.
-package struct ByteRate: ExpressibleByArgument, CustomStringConvertible {
-  /// The bytes.
-  package let bytes: UInt64
-
-  /// Takes a number of bytes.
-  package init(bytes: UInt64) { self.bytes = bytes }
-
-  /// The number as people type it, in the largest unit in which it is whole.
-  package var description: String { MigrationControl.text(rate: bytes) }
-
-  /// Reads a whole number with K, M or G.
-  package init?(argument: String) {
-    if argument == "0" {
-      bytes = 0
-    } else if let size = ByteSize(argument: argument) {
-      bytes = UInt64(size.bytes)
-    } else {
-      return nil
+extension MigrationControl.Rate: ExpressibleByArgument {
+  /// Reads a whole number with K, M or G; 0 has no limit.
+  public init?(argument: String) {
+    guard argument != "0" else {
+      self = .unlimited
+      return
     }
+    guard let size = ByteSize(argument: argument) else { return nil }
+    self = .bytesPerSecond(size.bytes)
   }
 }
 

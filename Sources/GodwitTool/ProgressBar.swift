@@ -72,8 +72,8 @@ package enum ProgressText {
 
   /// Such as `12 s left`, nil while nothing can be said.
   package static func timeLeft(_ progress: MigrationProgress) -> String? {
-    guard let seconds = progress.secondsRemaining, seconds >= 1 else { return nil }
-    return "\(DurationText(seconds: seconds)) left"
+    guard let time = progress.timeRemaining, time >= .seconds(1) else { return nil }
+    return "\(DurationText(time)) left"
   }
 
   /// Such as `52 %`; 100 only for all.
@@ -104,6 +104,9 @@ package struct DurationText: CustomStringConvertible {
 
   /// Takes any number of seconds.
   package init(seconds: Double) { self.seconds = seconds }
+
+  /// Takes any duration.
+  package init(_ duration: Duration) { seconds = duration / .seconds(1) }
 
   /// The duration in its two largest units.
   package var description: String {

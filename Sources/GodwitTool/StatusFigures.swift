@@ -52,15 +52,14 @@ package struct StatusFigures {
       text = "\(progress.workOrdersAtWork.count) of \(progress.workers) at work"
       text += ", \(CountText(progress.retries, "retry", "retries"))"
     }
-    if progress.rate > 0 { text += ", at most \(AmountText.bytes(progress.rate))/s" }
+    if let rate = progress.bytesPerSecond { text += ", at most \(AmountText.bytes(rate))/s" }
     return text
   }
 
   private var disk: String? {
     guard let free = status.freeSpace else { return nil }
-    let need = progress.diskNeed
-    return "\(AmountText.bytes(free)) free"
-      + (need > 0 ? ", \(AmountText.bytes(need)) needed in all" : "")
+    let need = progress.diskNeed.map { ", \(AmountText.bytes($0)) needed in all" }
+    return "\(AmountText.bytes(free)) free\(need ?? "")"
   }
 }
 
@@ -75,11 +74,11 @@ extension MigrationProgress.WorkOrder {
 /// Numbers with their units.
 package enum AmountText {
   /// Such as `21.0 MiB`.
-  package static func bytes(_ number: UInt64) -> String { "\(ByteText(Int64(clamping: number)))" }
+  package static func bytes(_ number: Int64) -> String { "\(ByteText(number))" }
 
   /// Such as `21.0 MiB of 85.3 MiB`.
-  package static func memory(_ used: UInt64, of limit: UInt64) -> String {
-    limit == 0 ? bytes(used) : "\(bytes(used)) of \(bytes(limit))"
+  package static func memory(_ used: Int64, of limit: Int64?) -> String {
+    limit.map { "\(bytes(used)) of \(bytes($0))" } ?? bytes(used)
   }
 
   /// Such as `61,000 rows/s`.
@@ -92,7 +91,7 @@ package enum AmountText {
     "\(bytes(whole(rate.bytes)))/s"
   }
 
-  private static func whole(_ number: Double) -> UInt64 {
-    UInt64(exactly: number.rounded()) ?? (number > 0 ? .max : 0)
+  private static func whole(_ number: Double) -> Int64 {
+    Int64(exactly: number.rounded()) ?? (number > 0 ? .max : 0)
   }
 }

@@ -212,10 +212,10 @@ public struct LiveSite: Sendable {
       }
       return try await control.set(workers: number, within: Self.patience)
     case .rate:
-      guard let rate = form["rate"].flatMap({ ByteRate(argument: $0) }) else {
+      guard let rate = form["rate"].flatMap({ MigrationControl.Rate(argument: $0) }) else {
         throw MigrationFailure(.usage, "a rate is a number of bytes, such as 50M; 0 has no limit.")
       }
-      return try await control.set(rate: rate.bytes, within: Self.patience)
+      return try await control.set(rate: rate, within: Self.patience)
     }
   }
 }

@@ -144,7 +144,9 @@ struct MigrationParts {
         "Set", .rate,
         .init(
           "rate", "Bytes a second, 0 for no limit",
-          value: ByteRate(bytes: progress.rate).description)),
+          value: (progress.bytesPerSecond.map { .bytesPerSecond($0) }
+            ?? MigrationControl.Rate.unlimited)
+            .description)),
       form("Cancel", .cancel),
     ]
     return section

@@ -7,7 +7,7 @@ import Testing
 @Suite struct TerminalTextTests {
   @Test(arguments: ["50M", "1G", "3K", "1536K", "1000", "0", "1025M"])
   func `a rate is told as people type it`(text: String) {
-    #expect(ByteRate(argument: text)?.description == text)
+    #expect(MigrationControl.Rate(argument: text)?.description == text)
   }
 
   @Test(arguments: [

@@ -23,9 +23,6 @@ public struct MigrationControl: Sendable {
   /// Names the migration of a store, by the URL of the store, its output or the work folder.
   public init(_ file: URL) { self.init(FilePath(file)) }
 
-  /// A limit of speed as people type it, in the largest unit in which it is whole, such as `50M`.
-  package static func text(rate bytes: UInt64) -> String { ControlRecord.text(rate: bytes) }
-
   /// What came of a request.
   public struct Answer: Sendable {
     /// Whether the migration does as it was asked; false if it has not within the time given, and
@@ -67,6 +64,31 @@ public struct MigrationControl: Sendable {
     try await ask(within: time, until: .ended) { $0.wish = .cancel }
   }
 
+  /// How much all workers together may read of the source.
+  public enum Rate: Hashable, Sendable, CustomStringConvertible {
+    /// As much as they can.
+    case unlimited
+    /// Bytes per second, at least 1.
+    case bytesPerSecond(Int64)
+
+    /// The limit, nil where there is none.
+    public var bytesPerSecond: Int64? {
+      if case .bytesPerSecond(let bytes) = self { bytes } else { nil }
+    }
+
+    /// The bytes as people type them, in the largest unit in which they are whole, such as `50M`; 0
+    /// for no limit.
+    public var description: String { ControlRecord.text(rate: record) }
+
+    /// The rate in a record, where 0 has no limit.
+    fileprivate var record: UInt64 {
+      switch self {
+      case .unlimited: 0
+      case .bytesPerSecond(let bytes): UInt64(max(1, bytes))
+      }
+    }
+  }
+
   /// Changes how many workers run, or how fast they read.
   ///
   /// Workers beyond the limit end with their present work order; more of them start as soon as the
@@ -74,20 +96,19 @@ public struct MigrationControl: Sendable {
   ///
   /// - Parameters:
   ///   - workers: how many workers may run at once, 1 to 256; nil for as many as before.
-  ///   - rate: source bytes per second that all of them together may read, 0 for no limit; nil for
-  ///     as many as before.
+  ///   - rate: how much all of them together may read; nil for as much as before.
   ///   - time: how long to wait until the migration has taken the request.
   /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
   @discardableResult
   public func set(
-    workers: Int? = nil, rate: UInt64? = nil, within time: Duration = .seconds(10)
+    workers: Int? = nil, rate: Rate? = nil, within time: Duration = .seconds(10)
   ) async throws(MigrationFailure) -> Answer {
     if let workers, !StoreMigration.Resources.workerRange.contains(workers) {
       throw MigrationFailure(.usage, "a migration runs 1 to 256 workers, not \(workers).")
     }
     return try await ask(within: time) { record in
       if let workers { record.workers = UInt32(workers) }
-      if let rate { record.rate = rate }
+      if let rate { record.rate = rate.record }
     }
   }
 

@@ -17,17 +17,17 @@ public enum MigrationEvent: Hashable, Sendable {
   /// A phase begins.
   case phase(MigrationProgress.Phase)
   /// The work is divided: source rows and bytes, work orders, and how many workers may run.
-  case planned(rows: UInt64, bytes: UInt64, workOrders: Int, workers: Int)
+  case planned(rows: Int64, bytes: Int64, workOrders: Int, workers: Int)
   /// A worker begins an attempt at a work order.
   case workOrderBegun(number: Int, partition: Int, attempt: Int, process: Int32)
   /// The rows of a work order are migrated.
-  case workOrderDone(number: Int, rows: UInt64)
+  case workOrderDone(number: Int, rows: Int64)
   /// An attempt at a work order has failed.
   case workOrderFailed(number: Int, attempt: Int)
-  /// How far the migration is: the share, seconds remaining, rows and bytes.
+  /// How far the migration is: the share, the time remaining, rows and bytes.
   case progress(
-    fraction: Double, secondsRemaining: Double?, rowsDone: UInt64, rowsTotal: UInt64,
-    bytesDone: UInt64, bytesTotal: UInt64)
+    fraction: Double, timeRemaining: Duration?, rowsDone: Int64, rowsTotal: Int64,
+    bytesDone: Int64, bytesTotal: Int64)
   /// Something worth knowing, as a sentence; a level of warning says that something is amiss.
   case message(String, level: Level, facts: [String: String])
   /// The migration has a result.
@@ -85,7 +85,7 @@ public struct MigrationEvents: Sendable {
     if told.map({ time - $0 >= Self.pace }) ?? false {
       events.append(
         .progress(
-          fraction: progress.fraction, secondsRemaining: progress.secondsRemaining,
+          fraction: progress.fraction, timeRemaining: progress.timeRemaining,
           rowsDone: progress.rowsDone, rowsTotal: progress.rowsTotal,
           bytesDone: progress.bytesDone, bytesTotal: progress.bytesTotal))
       told = time
@@ -182,10 +182,11 @@ public struct MigrationEventRecord: Encodable, Sendable {
       try object.encode(number, forKey: .workOrder)
       try object.encode(attempt, forKey: .attempt)
     case .progress(
-      let fraction, let secondsRemaining, let rowsDone, let rowsTotal, let bytesDone,
+      let fraction, let timeRemaining, let rowsDone, let rowsTotal, let bytesDone,
       let bytesTotal):
       try object.encode(fraction, forKey: .fraction)
-      try object.encodeIfPresent(secondsRemaining, forKey: .secondsRemaining)
+      try object.encodeIfPresent(
+        timeRemaining.map { $0 / .seconds(1) }, forKey: .secondsRemaining)
       try object.encode(rowsDone, forKey: .rowsDone)
       try object.encode(rowsTotal, forKey: .rowsTotal)
       try object.encode(bytesDone, forKey: .bytesDone)

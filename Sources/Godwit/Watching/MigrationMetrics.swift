@@ -100,8 +100,8 @@ struct MetricsWriter {
       "phase", "1 for the phase of the migration, 0 for the others.", label: "phase",
       of: MigrationProgress.Phase.allCases.map(\.rawValue), chosen: progress.phase.rawValue)
     gauge("fraction", "The completed share, 0 to 1; it never falls.", progress.fraction)
-    if let seconds = progress.secondsRemaining {
-      gauge("seconds_remaining", "The estimated time remaining.", seconds)
+    if let time = progress.timeRemaining {
+      gauge("seconds_remaining", "The estimated time remaining.", time / .seconds(1))
     }
     let work = progress.atWork
     if work.count > 1 {
@@ -124,13 +124,13 @@ struct MetricsWriter {
     ]
     for (name, help, time) in times { gauge(name, help, time.timeIntervalSince1970) }
     gauge("memory_bytes", "Peak private memory of all processes.", Double(progress.memory))
-    if progress.memoryLimit > 0 {
-      gauge("memory_limit_bytes", "What --memory allows them.", Double(progress.memoryLimit))
+    if let limit = progress.memoryLimit {
+      gauge("memory_limit_bytes", "What --memory allows them.", Double(limit))
     }
-    if progress.diskNeed > 0 {
+    if let need = progress.diskNeed {
       gauge(
         "disk_need_bytes", "The disk that it was expected to write at its peak.",
-        Double(progress.diskNeed))
+        Double(need))
     }
     if progress.atWork.workOrderCount > 0 {
       gauge("workers", "Workers at work.", Double(progress.workOrdersAtWork.count))
@@ -138,7 +138,8 @@ struct MetricsWriter {
     }
     gauge("workers_wanted", "Workers that may run at once.", Double(progress.workers))
     gauge(
-      "rate_limit_bytes", "Source bytes a second at most; 0 for no limit.", Double(progress.rate))
+      "rate_limit_bytes", "Source bytes a second at most; 0 for no limit.",
+      Double(progress.bytesPerSecond ?? 0))
   }
 
   private mutating func workOrders(_ progress: MigrationProgress) {

@@ -114,7 +114,7 @@ public struct MigrationMonitor: Sendable {
     }
 
     /// Bytes that are free where the new store goes, nil once the migration has ended.
-    public var freeSpace: UInt64? { core.freeBytes }
+    public var freeSpace: Int64? { core.freeBytes.map { Int64(clamping: $0) } }
 
     /// Whether it tells anything that an earlier status did not, but that time has passed.
     public func isNews(after earlier: Status) -> Bool { core.isNews(after: earlier.core) }

@@ -59,19 +59,19 @@ public struct MigrationProgress: Hashable, Sendable {
     /// The table whose rows are being migrated.
     public var table: String
     /// Source rows of the work order.
-    public var rowsTotal: UInt64
+    public var rowsTotal: Int64
     /// Source rows that are migrated.
-    public var rowsDone: UInt64
+    public var rowsDone: Int64
     /// Source bytes of the work order.
-    public var bytesTotal: UInt64
+    public var bytesTotal: Int64
     /// Source bytes that are migrated.
-    public var bytesDone: UInt64
+    public var bytesDone: Int64
     /// The primary key of the row migrated last.
     public var lastKey: Int64
     /// The peak private memory of its worker, in bytes.
-    public var peakMemory: UInt64
-    /// The memory that its worker may use in bytes, 0 if it is not known.
-    public var memoryLimit: UInt64
+    public var peakMemory: Int64
+    /// The memory that its worker may use in bytes, nil if it is not known.
+    public var memoryLimit: Int64?
     /// When its worker last showed that it runs.
     public var heartbeat: Date
     /// Whether its worker stands still because the migration is paused.
@@ -89,13 +89,13 @@ public struct MigrationProgress: Hashable, Sendable {
     /// The phase of the stage.
     public var phase: Phase
     /// Source rows of the stage.
-    public var rowsTotal: UInt64
+    public var rowsTotal: Int64
     /// Source rows that are migrated.
-    public var rowsDone: UInt64
+    public var rowsDone: Int64
     /// Source bytes of the stage.
-    public var bytesTotal: UInt64
+    public var bytesTotal: Int64
     /// Source bytes that are migrated.
-    public var bytesDone: UInt64
+    public var bytesDone: Int64
     /// The number of work orders of the stage.
     public var workOrderCount: Int
   }
@@ -104,24 +104,24 @@ public struct MigrationProgress: Hashable, Sendable {
   public var fraction: Double
   /// The present phase.
   public var phase: Phase
-  /// The estimated time remaining in seconds, nil until a hundredth is done.
-  public var secondsRemaining: Double?
+  /// The estimated time remaining, nil until a hundredth is done.
+  public var timeRemaining: Duration?
   /// Source rows of the migration.
-  public var rowsTotal: UInt64
+  public var rowsTotal: Int64
   /// Source rows that are migrated.
-  public var rowsDone: UInt64
+  public var rowsDone: Int64
   /// Source bytes of the migration.
-  public var bytesTotal: UInt64
+  public var bytesTotal: Int64
   /// Source bytes that are migrated.
-  public var bytesDone: UInt64
+  public var bytesDone: Int64
   /// The process that coordinates the migration.
   public var coordinator: Int32
   /// The peak private memory of the coordinator so far, in bytes.
-  public var peakMemory: UInt64
-  /// The memory that all processes together may use in bytes, 0 if it is not known.
-  public var memoryLimit: UInt64
-  /// The disk that the migration was expected to write in bytes, 0 if it is not known.
-  public var diskNeed: UInt64
+  public var peakMemory: Int64
+  /// The memory that all processes together may use in bytes, nil if it is not known.
+  public var memoryLimit: Int64?
+  /// The disk that the migration was expected to write in bytes, nil if it is not known.
+  public var diskNeed: Int64?
   /// When the migration started.
   public var started: Date
   /// When the process that coordinates it last showed that it runs.
@@ -130,8 +130,8 @@ public struct MigrationProgress: Hashable, Sendable {
   public var lastProgress: Date
   /// How many workers may run at once.
   public var workers: Int
-  /// Source bytes per second that all workers together may read, 0 for no limit.
-  public var rate: UInt64
+  /// Source bytes per second that all workers together may read, nil for no limit.
+  public var bytesPerSecond: Int64?
   /// The number of work orders.
   public var workOrderCount: Int
   /// The work orders by number, of several stages those of the one at work; empty before the plan
@@ -144,24 +144,29 @@ public struct MigrationProgress: Hashable, Sendable {
 
   init(_ core: StatusSnapshot) {
     (fraction, phase) = (core.fraction, Phase(core.phase))
-    secondsRemaining = core.secondsRemaining
-    (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
-    (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
-    (coordinator, peakMemory) = (core.coordinator, core.peakMemoryBytes)
-    (memoryLimit, diskNeed) = (core.memoryLimitBytes, core.diskNeedBytes)
+    timeRemaining = core.secondsRemaining.map { .seconds($0) }
+    (rowsTotal, rowsDone) = (Int64(clamping: core.rowsTotal), Int64(clamping: core.rowsDone))
+    (bytesTotal, bytesDone) = (Int64(clamping: core.bytesTotal), Int64(clamping: core.bytesDone))
+    (coordinator, peakMemory) = (core.coordinator, Int64(clamping: core.peakMemoryBytes))
+    (memoryLimit, diskNeed) = (Self.known(core.memoryLimitBytes), Self.known(core.diskNeedBytes))
     started = Date(timeIntervalSince1970: core.startedAt)
     heartbeat = Date(timeIntervalSince1970: core.heartbeatAt)
     lastProgress = Date(timeIntervalSince1970: core.progressAt)
-    (workers, rate) = (Int(core.workersWanted), core.rate)
+    (workers, bytesPerSecond) = (Int(core.workersWanted), Self.known(core.rate))
     workOrderCount = Int(core.workOrders)
     workOrders = core.parts.map { WorkOrder($0) }
     stage = core.stage.map { Stage($0) }
   }
 
+  /// A number of which 0 means that there is none.
+  fileprivate static func known(_ number: UInt64) -> Int64? {
+    number == 0 ? nil : Int64(clamping: number)
+  }
+
   /// The same once the result is in its place.
   var ended: Self {
     var result = self
-    (result.fraction, result.phase, result.secondsRemaining) = (1, .done, 0)
+    (result.fraction, result.phase, result.timeRemaining) = (1, .done, .zero)
     (result.rowsDone, result.bytesDone) = (rowsTotal, bytesTotal)
     return result
   }
@@ -179,8 +184,8 @@ extension MigrationProgress.Phase: Comparable {
 extension MigrationProgress.Stage {
   fileprivate init(_ core: StatusSnapshot.Stage) {
     (number, count, phase) = (Int(core.number), Int(core.count), .init(core.phase))
-    (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
-    (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
+    (rowsTotal, rowsDone) = (Int64(clamping: core.rowsTotal), Int64(clamping: core.rowsDone))
+    (bytesTotal, bytesDone) = (Int64(clamping: core.bytesTotal), Int64(clamping: core.bytesDone))
     workOrderCount = Int(core.workOrders)
   }
 }
@@ -210,7 +215,7 @@ extension MigrationProgress {
   }
 
   /// The peak private memory of the coordinator and the workers at work together, in bytes.
-  public var memory: UInt64 {
+  public var memory: Int64 {
     workOrdersAtWork.reduce(peakMemory) { sum, order in
       let (more, overflow) = sum.addingReportingOverflow(order.peakMemory)
       return overflow ? .max : more
@@ -229,10 +234,11 @@ extension MigrationProgress.WorkOrder {
       case .failed: .failed
       }
     (attempt, process, table) = (Int(core.attempt), core.process, core.table)
-    (rowsTotal, rowsDone) = (core.rowsTotal, core.rowsDone)
-    (bytesTotal, bytesDone) = (core.bytesTotal, core.bytesDone)
+    (rowsTotal, rowsDone) = (Int64(clamping: core.rowsTotal), Int64(clamping: core.rowsDone))
+    (bytesTotal, bytesDone) = (Int64(clamping: core.bytesTotal), Int64(clamping: core.bytesDone))
     (lastKey, heartbeat) = (core.lastKey, Date(timeIntervalSince1970: core.heartbeatAt))
-    (peakMemory, memoryLimit) = (core.peakMemoryBytes, core.memoryLimitBytes)
+    peakMemory = Int64(clamping: core.peakMemoryBytes)
+    memoryLimit = MigrationProgress.known(core.memoryLimitBytes)
     (isPaused, isStale) = (core.isPaused, core.isStale)
   }
 }

@@ -59,7 +59,7 @@ public struct MigrationRates: Sendable {
 
 /// Counts of the last seconds, the oldest of which may be a little older.
 private struct RecentCounts: Sendable {
-  private typealias Counts = (moment: ContinuousClock.Instant, rows: UInt64, bytes: UInt64)
+  private typealias Counts = (moment: ContinuousClock.Instant, rows: Int64, bytes: Int64)
 
   /// The shortest time between two counts that are both kept: a rate needs few of them.
   private static let shortest = Duration.milliseconds(200)
@@ -71,7 +71,7 @@ private struct RecentCounts: Sendable {
 
   init(window: Duration) { self.window = window }
 
-  mutating func add(rows: UInt64, bytes: UInt64, at moment: ContinuousClock.Instant) {
+  mutating func add(rows: Int64, bytes: Int64, at moment: ContinuousClock.Instant) {
     // Counts that fall are those of other work.
     if let last, rows < last.rows || bytes < last.bytes { kept = [] }
     last = (moment, rows, bytes)

@@ -51,8 +51,9 @@ package struct WatchedTimeline: Sendable {
         .init(
           at: now, phase: "\(phase ?? snapshot.phase)", fraction: snapshot.fraction,
           secondsRemaining: snapshot.secondsRemaining, isHeld: status.state == .paused,
-          stage: stage, rows: progress.atWork.rowsDone, bytes: progress.atWork.bytesDone,
-          workers: snapshot.workersRunning, memory: progress.memory))
+          stage: stage, rows: UInt64(progress.atWork.rowsDone),
+          bytes: UInt64(progress.atWork.bytesDone),
+          workers: snapshot.workersRunning, memory: UInt64(progress.memory)))
     }
     recording.end(at: now)
   }
