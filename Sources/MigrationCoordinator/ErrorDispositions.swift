@@ -8,7 +8,8 @@ extension MigrationError: DisposedError {
   /// What the error means for the work done before it.
   package var disposition: ErrorDisposition {
     switch self {
-    case .diskFull, .alreadyRunning, .interrupted: .system
+    case .diskFull: .noSpace
+    case .alreadyRunning, .interrupted: .system
     case .workerNotStarted: [.workReusable, .retryable]
     case .workerForeign, .workersDoubled, .outputEndless, .shardUnseen: .system
     case .manifestUnreadable: .device

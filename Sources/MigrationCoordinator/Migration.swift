@@ -142,9 +142,10 @@ package struct Migration: Sendable {
       return report
     } catch is CancellationError {
       throw MigrationError.interrupted(work: request.paths.work)
-    } catch MigrationError.diskFull where workspace.isTemporary {
-      throw Workspace.TooLarge()
     } catch {
+      if workspace.isTemporary, StoreError.disposition(of: error).contains(.diskFull) {
+        throw Workspace.TooLarge()
+      }
       if !workspace.isTemporary { leave(workspace, work: work, after: error) }
       throw error
     }

@@ -116,6 +116,11 @@ struct Workspace {
     }
   }
 
+  /// What is behind the name of a result in the names of files that are made of it.
+  static let resultSuffixes = [
+    "", "-wal", "-shm", "-journal", "-kept", "-link", "-probe", "-fenced",
+  ]
+
   /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }
 
@@ -126,7 +131,7 @@ struct Workspace {
   @discardableResult
   func remove() throws -> [FilePath] {
     if isTemporary { return [] }
-    for suffix in ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe", "-fenced"] {
+    for suffix in Self.resultSuffixes {
       try Files.removeRegularFile(FilePath("\(paths.result)\(suffix)"))
     }
     let left = try folder.remove()

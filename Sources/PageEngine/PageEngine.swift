@@ -163,14 +163,15 @@ package struct PageEngine: MigrationEngine {
 
   /// Puts the pages under the roots of an empty store.
   ///
-  /// - Throws: `PageError`, with the store as its file where no other is known.
+  /// - Throws: `PageError`, with the store as its file where what was read of it is the cause.
   package func assemble(
     _ order: AssemblyOrder, in paths: MigrationPaths, progress: (AssemblyStep) throws -> Void
   ) throws -> AssemblyReport {
     do {
       return try GraftAssembler(layout: layout, paths: paths).assemble(order, progress: progress)
     } catch let error as PageError {
-      // What was read was the store, whatever copy of it.
+      // What Godwit wrote and finds changed is no fault of the store.
+      if case .miswritten = error.problem { throw error }
       throw error.at(file: order.store)
     }
   }

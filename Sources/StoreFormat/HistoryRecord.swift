@@ -79,7 +79,7 @@ package struct HistoryRecord: Hashable, Sendable {
     let used = try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(table)") ?? 0
     let (key, overflow) = max(used, maxima[table] ?? 0).addingReportingOverflow(1)
     guard !overflow else {
-      throw DatabaseError(resultCode: .SQLITE_FULL, message: "no key is left in \(table)")
+      throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "no key is left in \(table)")
     }
     maxima[table] = key
     return key

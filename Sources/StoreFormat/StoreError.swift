@@ -128,7 +128,8 @@ extension StoreError: DisposedError {
     case .damaged: .damage
     case .outOfMemory: [.workReusable, .retryable]
     case .deviceFailed, .cannotWrite: .device
-    case .inUse, .openForWriting, .diskFull, .rowTooLong: .system
+    case .diskFull: .noSpace
+    case .inUse, .openForWriting, .rowTooLong: .system
     case .notFound, .isFolder, .cannotRead, .notPermitted, .companionName, .hashVersionUnknown,
       .editOutdated:
       .refusal

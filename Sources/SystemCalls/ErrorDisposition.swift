@@ -20,11 +20,15 @@ package struct ErrorDisposition: OptionSet, Hashable, Codable, Sendable {
   package static let sourceSuspect = Self(rawValue: 8)
   /// A device failed to read or write.
   package static let deviceFailed = Self(rawValue: 16)
+  /// A file system or a quota has no room left.
+  package static let diskFull = Self(rawValue: 32)
 
   /// The inputs or the request are the cause: earlier work is as good as before.
   package static let refusal: Self = []
   /// The system refuses something, and may grant it to a later run.
   package static let system: Self = [.workReusable]
+  /// A file system or a quota has no room left, and may have some for a later run.
+  package static let noSpace: Self = [.workReusable, .diskFull]
   /// A device failed.
   package static let device: Self = [.workReusable, .deviceFailed]
   /// The source is damaged.
@@ -62,6 +66,7 @@ extension Errno: DisposedError {
     case .ioError, .noSuchAddressOrDevice, .operationNotSupportedByDevice,
       .staleNFSFileHandle, .timedOut:
       .device
+    case .noSpace, .diskQuotaExceeded: .noSpace
     default: .system
     }
   }

@@ -45,6 +45,29 @@ import Testing
     #expect(!sentence.contains("(page:") && !sentence.contains("PageError"))
   }
 
+  static let fullDisks: [any Error] = [
+    SystemCallError(operation: .write, path: "/data/New.sqlite", errno: .noSpace),
+    Errno.diskQuotaExceeded,
+    StoreError(problem: .diskFull, store: "/data/New.sqlite"),
+    DatabaseError(resultCode: .SQLITE_FULL),
+    PageError(.write(Errno.noSpace.rawValue), file: "/data/New.sqlite"),
+    MigrationError.folderNotWritable(
+      "/data", cause: SystemCallError(operation: .write, path: "/data", errno: .noSpace)),
+    MigrationError.workOrderFailed(
+      order: 1, attempts: 1,
+      .failed(
+        WorkerFailure(
+          exitStatus: 74, kind: "diskFull", sentences: ["New.sqlite does not fit."],
+          file: "/data/New.sqlite", disposition: .noSpace))),
+  ]
+
+  @Test(arguments: fullDisks.indices)
+  func `a full disk is one kind of failure, whoever meets it`(index: Int) {
+    let error = Self.fullDisks[index]
+    #expect(StoreError.disposition(of: error) == .noSpace)
+    #expect(failure(error).kind == .diskFull && failure(error).exitStatus == .cannotWrite)
+  }
+
   static let deviceErrors: [any Error] = [
     SystemCallError(operation: .read, path: "/data/Shop.sqlite", errno: .ioError),
     Errno.ioError,

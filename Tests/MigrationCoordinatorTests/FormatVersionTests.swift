@@ -160,15 +160,7 @@ import Testing
   private func interrupted() async throws -> (GivenMigration, MigrationRequest) {
     let models = try [["a"], ["a", "b"], ["a", "b", "c"]].map { try Self.version($0) }
     let given = try GivenMigration(from: models[0], to: models[2], rows: 30)
-    let bundle = given.folder.appending("Shop.momd")
-    try Files.createDirectory(bundle)
-    for (number, model) in models.enumerated() {
-      try Files.writeFileAtomically(
-        ModelArchive.encode(model).bytes, to: bundle.appending("Shop \(number + 1).mom"))
-    }
-    let info = ["NSManagedObjectModel_CurrentVersionName": "Shop 3"]
-    try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
-      .write(to: URL(filePath: bundle.appending("VersionInfo.plist").string))
+    let bundle = try given.bundle(of: models)
     var request = given.request()
     request.target = [bundle]
     request.isProgressive = true
@@ -182,18 +174,18 @@ import Testing
     return (given, request)
   }
 
-  @Test(arguments: [5, 6])
+  @Test(arguments: [6, 7])
   func `a stage is kept if this version made it`(version: Int) async throws {
     let (given, request) = try await interrupted()
     let marker = MigrationPaths(destination: given.store).stageMarker(1)
     let text = String(decoding: try given.bytes(marker), as: UTF8.self)
-    try #require(text.contains("\"format\":5"))
+    try #require(text.contains("\"format\":6"))
     try Files.writeFileAtomically(
-      Array(text.replacing("\"format\":5", with: "\"format\":\(version)").utf8), to: marker)
+      Array(text.replacing("\"format\":6", with: "\"format\":\(version)").utf8), to: marker)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(request, second)
-    #expect(second.starts.count == (version == 5 ? 1 : 2))
-    #expect(report.resumed == (version == 5))
+    #expect(second.starts.count == (version == 6 ? 1 : 2))
+    #expect(report.resumed == (version == 6))
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])

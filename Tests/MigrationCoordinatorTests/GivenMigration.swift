@@ -75,6 +75,21 @@ struct GivenMigration {
     ).run()
   }
 
+  /// Makes a bundle of versions, the last of which is current; its folder.
+  func bundle(of versions: [ManagedObjectModel]) throws -> FilePath {
+    let bundle = folder.appending("Shop.momd")
+    try Files.createDirectory(bundle)
+    for (index, version) in versions.enumerated() {
+      try Files.writeFileAtomically(
+        ModelArchive.encode(version).bytes, to: bundle.appending("Shop \(index + 1).mom"))
+    }
+    let info = ["NSManagedObjectModel_CurrentVersionName": "Shop \(versions.count)"]
+    let text = try PropertyListSerialization.data(
+      fromPropertyList: info, format: .xml, options: 0)
+    try Files.writeFileAtomically(Array(text), to: bundle.appending("VersionInfo.plist"))
+    return bundle
+  }
+
   /// Changes the store as a user of SQLite would.
   func change(_ sql: String) throws {
     let connection = try StoreConnection.writable(store)

@@ -239,18 +239,12 @@ import Testing
   @Test func `each step of a chain is looked at, in one pass as version by version`() async throws {
     let given = try given(
       mandatoryBefore: false, "UPDATE ZCHILD SET ZPARENT = NULL WHERE Z_PK IN (3, 5)")
-    let bundle = given.folder.appending("Shop.momd")
-    try Files.createDirectory(bundle)
-    let versions = [
+    let bundle = try given.bundle(of: [
       try Self.model(isMandatory: false, isLater: false),
       try Self.model(isMandatory: true, isLater: true),
       try Self.model(
         isMandatory: true, isLater: true, more: [Entity("More", [.optional("x")])]),
-    ]
-    for (index, version) in versions.enumerated() {
-      try Files.writeFileAtomically(
-        ModelArchive.encode(version).bytes, to: bundle.appending("Shop \(index + 1).mom"))
-    }
+    ])
     for isStepwise in [false, true] {
       var request = given.request(output: given.folder.appending("New.sqlite"))
       request.target = [bundle.appending("Shop 3.mom")]

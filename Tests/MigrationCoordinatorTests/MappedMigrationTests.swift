@@ -344,12 +344,18 @@ struct GivenMapping {
 
 /// Rules that objects of several groups break.
 @Suite(.scratchFolder) struct MappedValidationTests {
-  private func given() throws -> (GivenMapping, MigrationRequest) {
-    let old = try ManagedObjectModel(
+  private let old: ManagedObjectModel
+  private let new: ManagedObjectModel
+
+  init() throws {
+    old = try ManagedObjectModel(
       Entity("Lonely", [.optional("word")]), Entity("Other", [.optional("number", .integer32)]))
-    let new = try ManagedObjectModel(
+    new = try ManagedObjectModel(
       Entity("Lonely", [.mandatory("word")]),
       Entity("Other", [.mandatory("number", .integer32)]))
+  }
+
+  private func given() throws -> (GivenMapping, MigrationRequest) {
     var given = try GivenMapping(from: old, to: new)
     // A constant would be refused before any object is made.
     let nothing = try ValueExpression(format: "TERNARY($source.objectID == nil, nil, nil)")
@@ -388,6 +394,23 @@ struct GivenMapping {
     request.validation = .off
     request.output = given.given.folder.appending("Off.sqlite")
     #expect(try await given.run(request).violations == 0)
+  }
+
+  @Test func `violations in the middle of several stages are counted as well`() async throws {
+    var (given, request) = try given()
+    let last = try ManagedObjectModel(
+      Entity("Lonely", [.optional("word"), .optional("later")]),
+      Entity("Other", [.optional("number", .integer32)]))
+    let bundle = try given.given.bundle(of: [old, new, last])
+    (request.target, request.validation, request.isStepwise) = ([bundle], .report, true)
+    let launcher = FaultyLauncher { document, _ in
+      if document.source.hasSuffix("step-1.sqlite") { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) { try await given.given.run(request, launcher) }
+    let report = try await given.run(request)
+    #expect(report.resumed && report.accounts.count == 2)
+    #expect(report.violations == 40 && report.firstViolations.count == 40)
   }
 }
 

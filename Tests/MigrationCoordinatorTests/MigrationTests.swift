@@ -262,7 +262,8 @@ import Testing
   @Test func `a worker that says that its order is at fault is not tried again`() async throws {
     let given = try GivenMigration()
     let failure = WorkerFailure(
-      exitStatus: 65, sentences: ["Shop.sqlite is damaged."], disposition: .damage)
+      exitStatus: 65, kind: "fileDamaged", sentences: ["Shop.sqlite is damaged."],
+      file: "/Shop.sqlite", disposition: .damage)
     let told = try failure.message()
     let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
     let error = try #require(try await refusal(given, nil, launcher))
@@ -273,6 +274,7 @@ import Testing
     #expect(launcher.starts == ["1.1"])
     let shown = MigrationFailure(error)
     #expect(shown.exitStatus == .damaged && shown.sentences == failure.sentences)
+    #expect(shown.kind == .fileDamaged && shown.file == "/Shop.sqlite")
   }
 
   @Test func `a worker that lacked what comes and goes is tried again, and its status stays`()
@@ -280,7 +282,8 @@ import Testing
   {
     let given = try GivenMigration()
     let told = try WorkerFailure(
-      exitStatus: 71, sentences: ["no memory."], disposition: [.workReusable, .retryable]
+      exitStatus: 71, kind: "systemResources", sentences: ["no memory."],
+      disposition: [.workReusable, .retryable]
     ).message()
     let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
     let error = try #require(try await refusal(given, nil, launcher))

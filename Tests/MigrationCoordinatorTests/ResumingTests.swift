@@ -40,7 +40,8 @@ import Testing
     disposition: ErrorDisposition, stays: Bool
   ) async throws {
     let given = try GivenMigration()
-    let failure = WorkerFailure(exitStatus: 1, sentences: ["x"], disposition: disposition)
+    let failure = WorkerFailure(
+      exitStatus: 1, kind: "fault", sentences: ["x"], disposition: disposition)
     let message = try failure.message()
     let launcher = FaultyLauncher { _, count in
       count == 3 ? .exited(WorkerProtocol.failed, message: message) : nil
@@ -285,7 +286,8 @@ struct WorkerLifecycleTests {
   @Test func `an order that would fail again is given up at once`() {
     var lifecycle = WorkerLifecycle()
     _ = lifecycle.begin()
-    let failure = WorkerFailure(exitStatus: 74, sentences: ["disk full"], disposition: .system)
+    let failure = WorkerFailure(
+      exitStatus: 74, kind: "diskFull", sentences: ["disk full"], disposition: .noSpace)
     #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))
   }
 
@@ -293,7 +295,8 @@ struct WorkerLifecycleTests {
     var lifecycle = WorkerLifecycle()
     _ = lifecycle.begin()
     let failure = WorkerFailure(
-      exitStatus: 71, sentences: ["no memory"], disposition: [.workReusable, .retryable])
+      exitStatus: 71, kind: "systemResources", sentences: ["no memory"],
+      disposition: [.workReusable, .retryable])
     #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 2))
     #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 3))
     #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))

@@ -79,19 +79,10 @@ import Testing
 
   @Test func `a stage that is not the last one lists them too`() async throws {
     let given = try given(hasChild: false)
-    let bundle = given.folder.appending("Shop.momd")
-    try Files.createDirectory(bundle)
-    let models = try [
+    let bundle = try given.bundle(of: [
       Self.model(isLater: false, hasChild: false), Self.model(isLater: true, hasChild: false),
       Self.model(isLater: true, hasChild: true),
-    ]
-    for (place, model) in models.enumerated() {
-      try Files.writeFileAtomically(
-        ModelArchive.encode(model).bytes, to: bundle.appending("Shop \(place + 1).mom"))
-    }
-    let info = ["NSManagedObjectModel_CurrentVersionName": "Shop 3"]
-    try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
-      .write(to: URL(filePath: bundle.appending("VersionInfo.plist").string))
+    ])
     var request = given.request(output: given.folder.appending("New.sqlite"))
     (request.target, request.isProgressive, request.isStepwise) = ([bundle], true, true)
     let report = try await given.run(request)

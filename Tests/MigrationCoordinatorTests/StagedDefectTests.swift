@@ -51,15 +51,7 @@ import Testing
     let connection = try StoreConnection.writable(given.store)
     try connection.run { try $0.execute(sql: Self.changes) }
     try connection.queue.close()
-    let bundle = given.folder.appending("Shop.momd")
-    try Files.createDirectory(bundle)
-    for number in 1...3 {
-      try Files.writeFileAtomically(
-        ModelArchive.encode(Self.model(number)).bytes, to: bundle.appending("Shop \(number).mom"))
-    }
-    let info = ["NSManagedObjectModel_CurrentVersionName": "Shop 3"]
-    try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
-      .write(to: URL(filePath: bundle.appending("VersionInfo.plist").string))
+    let bundle = try given.bundle(of: (1...3).map { try Self.model($0) })
     var request = given.request(output: given.folder.appending("New.sqlite"))
     request.target = [bundle]
     request.isProgressive = true

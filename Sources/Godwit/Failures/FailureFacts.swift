@@ -23,7 +23,6 @@ struct FailureFacts {
     case let error as MigrationError: take(error)
     case let error as StoreError:
       file = error.store
-      if case .diskFull = error.problem { kind = .diskFull }
     case let error as SourceDamage: file = error.store
     case let error as SalvageableDamage: self = FailureFacts(error.damage)
     case let error as ModelFileError: file = error.file
@@ -41,7 +40,6 @@ struct FailureFacts {
   private mutating func take(_ errno: Errno, at path: FilePath?) {
     file = path
     switch errno {
-    case .noSpace, .diskQuotaExceeded: kind = .diskFull
     case .fileExists, .notDirectory, .isDirectory: kind = .fileExists
     default: break
     }
@@ -83,11 +81,13 @@ struct FailureFacts {
     case .nothingKept(let store, _): (kind, file) = (.fileNotFound, store)
     case .folderNotWritable(let path, _): file = path
     case .diskFull(let shortages):
-      (kind, file) = (.diskFull, shortages.first?.path)
+      file = shortages.first?.path
       reasons = shortages.map { .init($0) }
     case .manifestForeign(let path), .manifestUnreadable(let path), .shardUnseen(let path):
       file = path
     case .settingUnreadable, .settingUnknown: break
+    case .workOrderFailed(_, _, .failed(let failure)):
+      (kind, file) = (.init(rawValue: failure.kind), failure.file.map { FilePath($0) })
     case .joinTableUnknown, .versionOrderUnknown, .versionNameUnknown, .consentUnknown,
       .accountsDiffer, .workOrderFailed, .workerNotStarted, .workerForeign, .workersDoubled,
       .outputEndless, .verificationFailed, .resultDamaged, .interrupted:

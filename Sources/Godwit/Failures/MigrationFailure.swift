@@ -126,15 +126,14 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
       return
     }
     var described = Self.sentences(of: error)
-    if described.exitStatus != .cannotWrite,
-      StoreError.disposition(of: error).contains(.deviceFailed)
-    {
+    let disposition = StoreError.disposition(of: error)
+    if described.exitStatus != .cannotWrite, disposition.contains(.deviceFailed) {
       // Neither the store nor the request is the reason.
       described = MigrationFailure(.cannotWrite, described.sentences)
     }
     self = described
     let facts = FailureFacts(error)
-    kind = facts.kind ?? kind
+    kind = disposition.contains(.diskFull) ? .diskFull : facts.kind ?? kind
     file = facts.file
     reasons = facts.reasons
   }

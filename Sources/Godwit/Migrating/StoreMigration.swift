@@ -16,8 +16,8 @@ public import SystemPackage
 /// let result = try await migration.run()
 /// ```
 ///
-/// It runs in worker processes of the calling executable, so `GodwitWorker.runIfRequested()` has to
-/// be XX
+/// It runs in worker processes of the calling executable, whose `main` has to begin with
+/// `GodwitWorker.runIfRequested()`.
 public struct StoreMigration: Sendable {
   /// The SQLite store to migrate, which is not changed before the migration is complete.
   public var store: FilePath

@@ -99,8 +99,9 @@ public enum GodwitWorker {
   private static func failure(error: any Error) -> WorkerFailure {
     let failure = MigrationFailure(error)
     return WorkerFailure(
-      exitStatus: failure.exitStatus.rawValue, sentences: failure.sentences,
-      coreDataCode: failure.coreDataCode, disposition: StoreError.disposition(of: error))
+      exitStatus: failure.exitStatus.rawValue, kind: failure.kind.rawValue,
+      sentences: failure.sentences, file: failure.file?.string, coreDataCode: failure.coreDataCode,
+      disposition: StoreError.disposition(of: error))
   }
 }
 

@@ -24,7 +24,7 @@ struct InstantSwap {
     (self.store, self.fingerprint) = (store, fingerprint)
   }
 
-  private static let suffix = ".godwit-new"
+  static let suffix = ".godwit-new"
 
   /// Swaps a copy of `result`, which may lie on another file system, with the store.
   ///

@@ -405,14 +405,14 @@ package struct StoreUpkeep: Sendable {
 /// What is behind a store's name in the name of a file that a kill may leave.
 private struct LeftoverName {
   init?(_ rest: Substring) {
-    if WorkFileName.withoutTemporarySuffix(rest) == KeptStores.suffix[...] { return }
+    let whole = WorkFileName.withoutTemporarySuffix(rest).map { String($0) }
+    if let whole, [KeptStores.suffix, InstantSwap.suffix].contains(whole) { return }
     if let rest = Self.rest(of: rest, after: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
       return
     }
     guard let result = Self.rest(of: rest, after: ".godwit-result-") else { return nil }
-    let ends = ["", "-wal", "-shm", "-journal", "-kept", "-link", "-probe"]
     guard UUID(uuidString: String(result.prefix(36))) != nil,
-      ends.contains(String(result.dropFirst(36)))
+      Workspace.resultSuffixes.contains(String(result.dropFirst(36)))
     else { return nil }
   }
 

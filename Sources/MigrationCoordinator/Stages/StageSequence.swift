@@ -38,7 +38,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 5
+    static let formatVersion = 6
 
     var fingerprint: SourceFingerprint
     /// The version checksums and mapping models up to the end of the stage.
@@ -47,9 +47,12 @@ struct StageSequence {
     var losses: [Loss]
     var accounts: [StageAccounts]
     var missingExternalFiles: [String]
-    /// References that the stage left without an inverse, and what was wrong with its store for the
-    /// next one and was mended in it.
-    var mended: [Defect]
+    /// The violations of the stage's model that were tolerated: how many, and the first ones.
+    var violations: Int
+    var firstViolations: [Violation]
+    /// What was wrong in the stage, such as references without an inverse, and what was wrong with
+    /// its store for the next one and was mended in it.
+    var defects: [Defect]
     /// The references that went with it, and those of them that are losses.
     var mendedReferences: [MendedReferences.Counted]
     var mendedLosses: [Loss]
@@ -82,8 +85,10 @@ struct StageSequence {
       report.note(marker.mendedReferences, inStage: index + 1)
     }
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
+    report.violations += done.reduce(0) { $0 + $1.violations }
+    report.firstViolations = done.flatMap(\.firstViolations) + report.firstViolations
     for index in report.defects.indices { report.defects[index].stage = stages.count }
-    report.defects = done.flatMap(\.mended) + report.defects
+    report.defects = done.flatMap(\.defects).completed(by: report.defects)
     report.noteExtras(of: survey)
     report.resumed = report.resumed || wasResumed
     last.report = report
@@ -145,7 +150,7 @@ struct StageSequence {
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)
     FaultPoint.coordinatorStageNamed.reached()
-    let oneSided = made.report.defects.filter { $0.kind == .oneSided }.map { defect in
+    let found = made.report.defects.map { defect in
       var defect = defect
       defect.stage = number
       return defect
@@ -153,7 +158,8 @@ struct StageSequence {
     let marker = Marker(
       fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
       losses: made.report.losses, accounts: made.report.accounts,
-      missingExternalFiles: brought.missing, mended: oneSided + mended.defects,
+      missingExternalFiles: brought.missing, violations: made.report.violations,
+      firstViolations: made.report.firstViolations, defects: found + mended.defects,
       mendedReferences: mended.references, mendedLosses: mended.losses,
       storeChecksum: try Checksum.of(file: destination),
       externalChecksum: try ExternalDataFolder.checksum(
@@ -171,7 +177,7 @@ struct StageSequence {
   ) async throws -> StageRun.Outcome {
     var stage = stages[number - 1]
     if let previous {
-      stage.mended = previous.mended
+      stage.mended = previous.defects.filter { $0.fate != .kept }
       stage.lostByChoice = previous.mendedLosses
     }
     let survey = number == 1 ? survey : try survey(of: own.store, stage: stage)

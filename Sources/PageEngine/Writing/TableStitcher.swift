@@ -51,7 +51,7 @@ package final class TableStitcher {
       }
       isClosed = count == 0
       if count > 0 {
-        guard let cell = try moved.next(count) else { throw PageError(.endOfFile) }
+        guard let cell = try moved.next(count) else { throw PageError(.miswritten(page: 0)) }
         try tree.add(child: page, key: UnsafeRawBufferPointer(start: cell, count: count))
       } else if tree.isEmpty {
         try move(page, to: root)
@@ -59,7 +59,7 @@ package final class TableStitcher {
         try tree.finish(lastChild: page)
       }
     }
-    guard isClosed else { throw PageError(.endOfFile) }
+    guard isClosed else { throw PageError(.miswritten(page: 0)) }
   }
 
   /// Numbers the rows of leaves anew, and adds the leaves that hold them then to `renumbered`.

@@ -76,7 +76,8 @@ final class RawStore {
       case SQLITE_IOERR: .deviceFailed
       case SQLITE_NOMEM: .outOfMemory
       case SQLITE_BUSY, SQLITE_LOCKED: .inUse
-      case SQLITE_FULL, SQLITE_READONLY: .cannotWrite
+      case SQLITE_FULL: .diskFull
+      case SQLITE_READONLY: .cannotWrite
       case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH: .cannotRead
       case SQLITE_NOTADB: .unrecognized
       default: .damaged
