@@ -153,8 +153,8 @@ let package = Package(
     .module(
       "Inspection",
       [
-        "Expressions", "KeyedArchives", "ObjectMigration", "ObjectModel", "Schema", "StoreFormat",
-        "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+        "Digests", "Expressions", "KeyedArchives", "ObjectMigration", "ObjectModel", "Schema",
+        "StoreFormat", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "DataExport",

@@ -49,12 +49,12 @@ final class DatabaseSink: RowSink {
   func put(text: UnsafeBufferPointer<UInt8>) throws {
     let place = next()
     guard let start = text.baseAddress, !text.isEmpty else {
-      return try check(sqlite3_bind_text(statement, place, "", 0, Self.copies))
+      return try check(sqlite3_bind_text(statement, place, "", 0, RawStatement.copiesBytes))
     }
     try start.withMemoryRebound(to: CChar.self, capacity: text.count) {
       try check(
         sqlite3_bind_text64(
-          statement, place, $0, UInt64(text.count), Self.copies, UInt8(SQLITE_UTF8)))
+          statement, place, $0, UInt64(text.count), RawStatement.copiesBytes, UInt8(SQLITE_UTF8)))
     }
   }
 
@@ -63,19 +63,12 @@ final class DatabaseSink: RowSink {
     if bytes.isEmpty { return try check(sqlite3_bind_zeroblob(statement, place, 0)) }
     try check(
       sqlite3_bind_blob64(
-        statement, place, bytes.baseAddress, UInt64(bytes.count), Self.copies))
+        statement, place, bytes.baseAddress, UInt64(bytes.count), RawStatement.copiesBytes))
   }
 
   func put(json: [UInt8]) throws { try put(text: json) }
 
   func put(file path: String) throws { try put(text: Array(path.utf8)) }
-
-  /// `SQLITE_TRANSIENT`, by which SQLite copies the bytes.
-  ///
-  /// Swift does not import it. The cast is safe: SQLite compares this pointer and never calls it.
-  private static var copies: sqlite3_destructor_type {
-    unsafeBitCast(-1, to: sqlite3_destructor_type.self)
-  }
 
   func endRow() throws {
     place = 0

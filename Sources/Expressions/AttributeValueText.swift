@@ -1,3 +1,5 @@
+import Digests
+
 extension AttributeValue {
   /// The value as the format language writes it.
   ///
@@ -13,7 +15,7 @@ extension AttributeValue {
     case .string(let text): Self.quoted(text)
     case .uri(let text): "CAST(\(Self.quoted(text)), \"NSURL\")"
     case .date(let seconds): "CAST(\(seconds), \"NSDate\")"
-    case .data(let bytes): "CAST(\"\(Self.hexadecimal(bytes))\", \"NSData\")"
+    case .data(let bytes): "CAST(\"\(bytes.hexadecimal)\", \"NSData\")"
     case .uuid(let bytes): "CAST(\"\(Self.uuidText(bytes: bytes))\", \"NSUUID\")"
     }
   }
@@ -41,7 +43,7 @@ extension AttributeValue {
     var result = ""
     for (index, pair) in zip(bytes.indices, bytes) {
       if [4, 6, 8, 10].contains(index) { result += "-" }
-      result += hexadecimal([pair]).uppercased()
+      result += [pair].hexadecimal.uppercased()
     }
     return result
   }
@@ -74,10 +76,5 @@ extension AttributeValue {
       result.append(character)
     }
     return result + "\""
-  }
-
-  private static func hexadecimal(_ bytes: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 }

@@ -1,3 +1,4 @@
+import Digests
 import Expressions
 import KeyedArchives
 import ObjectModel
@@ -22,7 +23,7 @@ extension InspectedProperty {
       if attribute.type == .uuid, count == 16 {
         text = AttributeValue.uuidText(bytes: head)
       } else {
-        (text, bytes) = (BinaryForm.hexadecimal(head.prefix(extent.bytes)), count)
+        (text, bytes) = (head.prefix(extent.bytes).hexadecimal, count)
         isCut = count > Int64(extent.bytes)
         fault = "\(count == 1 ? "1 byte" : "\(count) bytes") in the place of \(attribute.type.name)"
       }
@@ -93,7 +94,7 @@ struct BinaryForm {
       return
     }
     isCut = value.count > Int64(head.count)
-    text = Self.hexadecimal(head[...]) + (isCut ? "…" : "")
+    text = head.hexadecimal + (isCut ? "…" : "")
   }
 
   private static func archiveWords(_ value: ValueBytes) throws -> String {
@@ -105,10 +106,5 @@ struct BinaryForm {
     }
     guard let string = archive.string(id: archive.root) else { return "a keyed archive" }
     return "a keyed archive of the text \(string.prefix(ValueExtent.beginning.characters))"
-  }
-
-  static func hexadecimal(_ bytes: ArraySlice<UInt8>) -> String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 }

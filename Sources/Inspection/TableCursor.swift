@@ -1,3 +1,4 @@
+import Digests
 import GRDB
 import ObjectMigration
 import Schema
@@ -95,7 +96,7 @@ final class TableCursor {
     case .text(let head, let bytes)?:
       "\"\(TextHead(head, isUTF16: reader.isUTF16, isWhole: Int64(head.count) == bytes).text)\""
     case .blob(let head, let bytes)?:
-      "\(BinaryForm.hexadecimal(head.prefix(ValueExtent.beginning.bytes))) (\(bytes) \(bytes == 1 ? "byte" : "bytes"))"
+      "\(head.prefix(ValueExtent.beginning.bytes).hexadecimal) (\(bytes) \(bytes == 1 ? "byte" : "bytes"))"
     }
   }
 }

@@ -1,3 +1,5 @@
+import Digests
+
 /// The version hash of an entity: 32 bytes by which Core Data knows one version from another.
 package struct VersionHash: Hashable, Sendable, Codable {
   /// Exactly 32 bytes.
@@ -10,8 +12,5 @@ package struct VersionHash: Hashable, Sendable, Codable {
   }
 
   /// 64 lower-case hexadecimal digits.
-  package var hexadecimal: String {
-    let digits = Array("0123456789abcdef")
-    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
-  }
+  package var hexadecimal: String { bytes.hexadecimal }
 }

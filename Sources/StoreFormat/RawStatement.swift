@@ -1,5 +1,5 @@
 package import GRDB
-import GRDBSQLite
+package import GRDBSQLite
 
 /// A prepared statement of SQLite whose rows are read in place, without objects for their values.
 ///
@@ -7,6 +7,13 @@ import GRDBSQLite
 package struct RawStatement {
   /// SQLite's own object, which is valid as long as its maker keeps it.
   package let handle: OpaquePointer
+
+  /// `SQLITE_TRANSIENT`: SQLite copies the bytes that it is given.
+  ///
+  /// Swift does not import it. The cast is safe: SQLite compares this pointer and never calls it.
+  package static var copiesBytes: sqlite3_destructor_type {
+    unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+  }
 
   /// Takes a statement of SQLite's.
   package init(_ handle: OpaquePointer) { self.handle = handle }

@@ -1,6 +1,7 @@
 import GRDB
 import GRDBSQLite
 import Schema
+import StoreFormat
 
 /// An INSERT statement whose values are bound one after the other.
 ///
@@ -11,11 +12,6 @@ struct Insertion {
   private let db: Database
   private var parameter: Int32 = 0
   private var code = SQLITE_OK
-
-  // Swift imports no such constant. The cast is safe: SQLite compares this pointer and never calls
-  // it.
-  /// `SQLITE_TRANSIENT`, with which SQLite copies what it is given.
-  private static let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
 
   init(sql: String, in db: Database) throws {
     statement = try db.makeStatement(sql: sql)
@@ -47,13 +43,13 @@ struct Insertion {
         check(
           sqlite3_bind_text(
             handle, parameter, bytes.assumingMemoryBound(to: CChar.self).baseAddress,
-            Int32(bytes.count), Self.transient))
+            Int32(bytes.count), RawStatement.copiesBytes))
       }
     case .blob:
       scratch.withUnsafeBytes { bytes in
         check(
           sqlite3_bind_blob(
-            handle, parameter, bytes.baseAddress, Int32(bytes.count), Self.transient))
+            handle, parameter, bytes.baseAddress, Int32(bytes.count), RawStatement.copiesBytes))
       }
     }
   }

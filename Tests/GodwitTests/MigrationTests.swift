@@ -108,6 +108,8 @@ import Testing
     let given = try GivenStore(Model.note, Model.longNote, objects: 30_000)
     var migration = given.migration()
     (migration.resources.workers, migration.resources.rowsPerRange) = (1, 500)
+    // However fast the machine is, it does not end before it is cancelled.
+    migration.handover.swapFile = FilePath(given.folder.appending(path: "hold").path)
     #expect(!migration.hasInterruptedRun)
     let running = migration.start()
     for await progress in running.progress
@@ -116,6 +118,8 @@ import Testing
     #expect(failure?.kind == .interrupted)
     #expect(migration.hasInterruptedRun)
     #expect(try !given.names.contains("New.sqlite"))
+    migration.handover.swapFile = nil
+    try FileManager.default.removeItem(at: given.folder.appending(path: "hold"))
     let result = try await migration.run()
     #expect(result.resumed && result.rows == 30_000)
     #expect(!migration.hasInterruptedRun)

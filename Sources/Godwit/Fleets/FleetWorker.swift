@@ -40,11 +40,7 @@ final class FleetWorker: Sendable {
   /// Executes all orders, and returns the exit status of the process.
   static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
     do {
-      // Standard output belongs to the coordinator; what policies print goes to standard error.
-      let answers = try FileDescriptor.standardOutput.duplicate()
-      _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
-      try Processes.ignoreBrokenPipes()
-      try Processes.leaveStoppingToParent()
+      let answers = try WorkerDispatch.takeStandardOutput()
       try Processes.dieWithParent(coordinator)
       _ = try Processes.raiseDescriptorLimit()
       let lines = LineReader(open: .standardInput)

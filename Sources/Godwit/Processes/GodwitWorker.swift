@@ -46,11 +46,7 @@ public enum GodwitWorker {
   private static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
     var link: ProcessLink?
     do {
-      // Standard output belongs to the coordinator; what policies print goes to standard error.
-      let answers = try FileDescriptor.standardOutput.duplicate()
-      _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
-      try Processes.ignoreBrokenPipes()
-      try Processes.leaveStoppingToParent()
+      let answers = try WorkerDispatch.takeStandardOutput()
       let parent = coordinator == 0 ? nil : coordinator
       if let parent { try Processes.dieWithParent(parent) }
       let open = ProcessLink(input: .standardInput, output: answers, parent: parent)
@@ -115,6 +111,19 @@ enum WorkerDispatch {
 
   /// The process that started this one as a worker of a fleet, nil in any other process.
   static var fleetCoordinator: Int32? { coordinator(by: WorkerProtocol.fleetArgument) }
+
+  /// Keeps standard output for messages to the coordinator.
+  ///
+  /// What policies print goes to standard error then, and the parent alone stops this process.
+  ///
+  /// - Returns: the descriptor for messages.
+  static func takeStandardOutput() throws -> FileDescriptor {
+    let messages = try FileDescriptor.standardOutput.duplicate()
+    _ = try FileDescriptor.standardError.duplicate(as: .standardOutput)
+    try Processes.ignoreBrokenPipes()
+    try Processes.leaveStoppingToParent()
+    return messages
+  }
 
   private static func coordinator(by argument: String) -> Int32? {
     let arguments = CommandLine.arguments

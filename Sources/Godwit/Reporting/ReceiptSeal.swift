@@ -8,7 +8,7 @@ extension MigrationReceipt {
     var unsealed = self
     unsealed.sha256 = nil
     let text = try JSONOutput.line(value: unsealed).text
-    return FileHash.hexadecimal(SecureHash.sha256.digest(of: Array(text.utf8)))
+    return SecureHash.sha256.digest(of: Array(text.utf8)).hexadecimal
   }
 
   /// What contradicts itself in the receipt, one sentence each.

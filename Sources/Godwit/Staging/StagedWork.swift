@@ -1,5 +1,6 @@
 import Foundation
 import MigrationCoordinator
+import Planning
 import StoreFormat
 import Survey
 import SystemCalls
@@ -100,8 +101,7 @@ final class StagedWork {
     for suffix in ["", "-wal", "-shm", "-journal"] {
       try Files.removeRegularFile(FilePath(store.string + suffix))
     }
-    let support = ".\(store.stem ?? "")_SUPPORT"
-    try ExternalDataFolder.remove(support: folder.appending(support))
+    try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))
   }
 
   private func removeStores(_ number: Int) throws {

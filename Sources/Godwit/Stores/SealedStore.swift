@@ -83,7 +83,7 @@ enum FileHash {
       let count = try read(buffer, offset)
       hash.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       offset += Int64(count)
-      if count < chunk { return hexadecimal(hash.digest()) }
+      if count < chunk { return hash.digest().hexadecimal }
     }
   }
 
@@ -104,15 +104,7 @@ enum FileHash {
       result.bytes += status.size
       Array("\(try of(path))  \(name)\n".utf8).withUnsafeBytes { hash.append($0) }
     }
-    result.sha256 = hexadecimal(hash.digest())
+    result.sha256 = hash.digest().hexadecimal
     return result.count == 0 ? nil : result
-  }
-
-  /// Bytes as hexadecimal digits.
-  static func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { byte in
-      let digits = String(byte, radix: 16)
-      return byte < 16 ? "0\(digits)" : digits
-    }.joined()
   }
 }

@@ -67,9 +67,7 @@ package final class PreparedStatement {
   }
 
   private func code(binding value: StoredValue, at place: Int32) -> Int32 {
-    // `SQLITE_TRANSIENT`, which Swift does not import: SQLite copies the bytes, since they live no
-    // longer than the call. The cast is safe, for SQLite compares this pointer and never calls it.
-    let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    let copies = RawStatement.copiesBytes
     switch value {
     case .null: return sqlite3_bind_null(handle, place)
     case .integer(let number): return sqlite3_bind_int64(handle, place, number)

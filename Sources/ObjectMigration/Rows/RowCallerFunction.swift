@@ -1,6 +1,7 @@
 package import GRDB
 import GRDBSQLite
 import Schema
+import StoreFormat
 
 extension RowCaller {
   /// Makes `godwit_call` known to a connection, which must not outlive the caller.
@@ -35,9 +36,7 @@ extension RowCaller {
 extension StoredValue {
   /// Hands the value to SQLite as what a function returns.
   fileprivate func yield(to context: OpaquePointer) {
-    // `SQLITE_TRANSIENT`, which Swift does not import: SQLite copies the bytes, since they live no
-    // longer than the call. The cast is safe, for SQLite compares this pointer and never calls it.
-    let copies = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    let copies = RawStatement.copiesBytes
     func yield(text bytes: UnsafeRawBufferPointer, encoding: Int32) {
       // Without an address it would be NULL.
       guard !bytes.isEmpty else { return sqlite3_result_text(context, "", 0, copies) }

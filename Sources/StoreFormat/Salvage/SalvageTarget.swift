@@ -214,8 +214,7 @@ final class SalvageTarget {
   }
 
   private func bind(value: SalvagedValue, to statement: OpaquePointer, at place: Int32) {
-    // SQLite makes a copy of its own.
-    let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    let copied = RawStatement.copiesBytes
     switch value {
     case .null: sqlite3_bind_null(statement, place)
     case .integer(let value): sqlite3_bind_int64(statement, place, value)
