@@ -26,10 +26,12 @@ extension FaultPoint {
     #endif
   }
 
-  /// Whether the environment asks for something to happen in the middle; never in release builds.
+  /// Whether the environment asks for something to happen in the middle of a migration that is no
+  /// instant; never in release builds.
   static var isAwaited: Bool {
     #if FAULT_INJECTION
-      return befallsWorkers || ProcessInfo.processInfo.environment[variable] != nil
+      let point = ProcessInfo.processInfo.environment[variable].flatMap { Self(rawValue: $0) }
+      return befallsWorkers || point?.isInstant == false
     #else
       return false
     #endif

@@ -27,7 +27,7 @@ extension FaultPoint {
         case .workerLastFlush: isLast
         case .coordinatorMigrating, .coordinatorAssembled, .coordinatorStageNamed,
           .coordinatorStageDone, .coordinatorOutput, .coordinatorJournaled, .coordinatorKept,
-          .coordinatorSwapped:
+          .coordinatorSwapped, .instantWritten, .instantListed, .instantKept, .instantSwapped:
           false
         }
       if isHere { kill(getpid(), SIGKILL) }

@@ -27,6 +27,17 @@ package enum FaultPoint: String, CaseIterable, Sendable {
   case coordinatorKept = "coordinator:kept"
   /// The new store has the name of the old one, and the folder is not synced.
   case coordinatorSwapped = "coordinator:swapped"
+  /// The new store of an instant swap is next to the old one, synced, under a temporary name.
+  case instantWritten = "instant:written"
+  /// The list of kept stores names the old one, which has no second name yet.
+  case instantListed = "instant:listed"
+  /// The old store has its second name, on the disk.
+  case instantKept = "instant:kept"
+  /// The new store has the name of the old one, and the folder is not synced.
+  case instantSwapped = "instant:swapped"
+
+  /// Whether the point is in the swap of a store that a fleet migrates in memory.
+  package var isInstant: Bool { rawValue.hasPrefix("instant:") }
 
   /// The environment variable that names the point at which a process dies.
   package static let variable = "GODWIT_FAULT"

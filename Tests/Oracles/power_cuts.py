@@ -126,9 +126,14 @@ class Recorder:
             apply(names, one, files)
         for found in {id(f): f for f in names.values()}.values():
             found.cut(r)
+        written = {}
         for path, found in names.items():
             own = os.path.join(target, os.path.relpath(path, place))
             os.makedirs(os.path.dirname(own), exist_ok=True)
+            if id(found) in written:
+                os.link(written[id(found)], own)
+                continue
+            written[id(found)] = own
             with open(own, "wb") as file:
                 file.write(found.content)
         return moment

@@ -21,29 +21,33 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static void put(int file, const void *bytes, uint64_t count) {
-  if (syscall(SYS_write, file, &count, sizeof count) < 0) return;
-  while (count > 0) {
-    long done = syscall(SYS_write, file, bytes, count);
-    if (done <= 0) return;
-    bytes = (const char *)bytes + done;
-    count -= (uint64_t)done;
-  }
+static char *put(char *end, const void *bytes, uint64_t count) {
+  memcpy(end, &count, sizeof count);
+  memcpy(end + sizeof count, bytes, count);
+  return end + sizeof count + count;
 }
 
+/* Appends an entry by one call, since several processes write to one record. */
 static void record(const char *call, const char *path, const char *other, int64_t offset,
                    const void *bytes, size_t count) {
   const char *folder = getenv("GODWIT_RECORD_IN"), *to = getenv("GODWIT_RECORD_TO");
   if (!folder || !to || !path || strncmp(path, folder, strlen(folder))) return;
+  if (!other) other = "";
+  size_t size = 5 * sizeof(uint64_t) + strlen(call) + strlen(path) + strlen(other) +
+                sizeof offset + count;
+  char *entry = malloc(size), *end = entry;
+  if (!entry) abort();
+  end = put(end, call, strlen(call));
+  end = put(end, path, strlen(path));
+  end = put(end, other, strlen(other));
+  end = put(end, &offset, sizeof offset);
+  put(end, bytes ? bytes : "", bytes ? count : 0);
   pthread_mutex_lock(&mutex);
   int file = syscall(SYS_openat, AT_FDCWD, to, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  put(file, call, strlen(call));
-  put(file, path, strlen(path));
-  put(file, other ? other : "", other ? strlen(other) : 0);
-  put(file, &offset, sizeof offset);
-  put(file, bytes ? bytes : "", bytes ? count : 0);
+  if (syscall(SYS_write, file, entry, size) != (long)size) abort();
   syscall(SYS_close, file);
   pthread_mutex_unlock(&mutex);
+  free(entry);
 }
 
 ssize_t write(int file, const void *bytes, size_t count) {
@@ -108,6 +112,12 @@ int renameat2(int in, const char *from, int out, const char *to, unsigned flags)
 int link(const char *from, const char *to) {
   NEXT(link);
   int done = next(from, to);
+  if (done == 0) record("link", from, to, 0, "", 0);
+  return done;
+}
+int linkat(int in, const char *from, int out, const char *to, int flags) {
+  NEXT(linkat);
+  int done = next(in, from, out, to, flags);
   if (done == 0) record("link", from, to, 0, "", 0);
   return done;
 }

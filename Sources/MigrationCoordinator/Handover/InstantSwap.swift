@@ -48,8 +48,11 @@ struct InstantSwap {
           // Its lock tells others that it is not abandoned.
           _ = try FileLock.holds(file, path: made)
           try write(result, to: file, at: made)
+          FaultPoint.instantWritten.reached()
           try keep(kept, status)
+          FaultPoint.instantKept.reached()
           try Files.rename(made, to: store)
+          FaultPoint.instantSwapped.reached()
         } catch {
           let own = try? Files.fileStatus(of: file)
           // Some network file systems tell of a failure what they have done.
@@ -83,6 +86,7 @@ struct InstantSwap {
         name: kept.lastComponent?.string ?? "", bytes: status.size, modified: status.modified,
         checksum: KeptStores.checksum(of: store), time: Date().timeIntervalSince1970),
       syncsName: false)
+    FaultPoint.instantListed.reached()
     do throws(SystemCallError) {
       try Files.link(from: store, to: kept)
     } catch {
