@@ -1,6 +1,9 @@
 #include "CSystemShims.h"
 
 #include <pthread.h>
+#if __has_include(<malloc.h>)
+#include <malloc.h>
+#endif
 
 struct call {
   void (*work)(void *);
@@ -31,3 +34,9 @@ int csystem_thread_start(void *(*work)(void *), void *context, uintptr_t *number
 }
 
 void csystem_thread_join(uintptr_t number) { pthread_join((pthread_t)number, NULL); }
+
+void csystem_share_heap(void) {
+#ifdef M_ARENA_MAX
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}

@@ -33,6 +33,12 @@ package struct MemoryUse: Hashable, Sendable {
     residentPeak = (kilobytes("VmHWM:") ?? total).saturatingTimes(1024)
   }
 
+  /// Has all threads of this process allocate from one heap, before the first of them starts.
+  ///
+  /// Each thread's own heap keeps what its largest work needed, so a process that lives long grows
+  /// with the number of works.
+  package static func shareHeap() { csystem_share_heap() }
+
   private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 }
 
@@ -40,6 +46,8 @@ extension UnsafeMutableRawPointer {
   /// Allocates a buffer for input and output, in pages of 2 MiB where possible: each write then
   /// pins far fewer pages.
   package static func allocateLarge(byteCount: Int) -> UnsafeMutableRawPointer {
+    // Less than one such page would take as much time to clear as all of it.
+    guard byteCount >= 2 << 20 else { return .allocate(byteCount: byteCount, alignment: 4096) }
     let memory = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 2 << 20)
     // A hint: small pages do as well, only slower.
     _ = csystem_prefer_large_pages(memory, byteCount)

@@ -84,6 +84,9 @@ void csystem_thread_join(uintptr_t number);
 /// Asks for memory in large pages; a hint.
 int csystem_prefer_large_pages(void *memory, size_t size);
 
+/// Has all threads allocate from one heap; a hint.
+void csystem_share_heap(void);
+
 /// Maps a new file without a name in a folder, all of whose blocks are there.
 int csystem_map_scratch(const char *folder, size_t size, void **memory);
 int csystem_unmap(void *memory, size_t size);
