@@ -285,7 +285,10 @@ let package = Package(
       ]),
     .tests(
       of: "PageEngine",
-      ["TestSupport", .grdb, .grdbSQLite, .systemPackage]),
+      [
+        "KeyedArchives", "MigrationEngine", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
+        .grdb, .grdbSQLite, .systemPackage,
+      ]),
     .tests(of: "Pages"),
     .tests(of: "LivePages", ["Godwit", "MigrationStatus", .systemPackage]),
     .tests(of: "SystemCalls", ["TestSupport", .systemPackage]),

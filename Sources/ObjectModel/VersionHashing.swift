@@ -254,18 +254,22 @@ extension ValueExpression {
 
 /// The alphabet and padding of RFC 4648, without Foundation.
 private enum Base64 {
+  private static let alphabet = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
   static func encode(_ bytes: [UInt8]) -> String {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
-    var text = ""
+    var text: [UInt8] = []
+    text.reserveCapacity((bytes.count + 2) / 3 * 4)
     for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      var bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-      bits <<= UInt32(3 - group.count) * 8
+      let count = min(3, bytes.count - start)
+      var bits: UInt32 = 0
+      for place in 0..<3 { bits = bits << 8 | (place < count ? UInt32(bytes[start + place]) : 0) }
       for place in 0..<4 {
         text.append(
-          place > group.count ? "=" : alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)])
+          place > count
+            ? UInt8(ascii: "=") : alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)])
       }
     }
-    return text
+    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -22,6 +22,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let connection: StoreConnection
   /// Read beside SQLite, which holds no locks on a source that nobody changes.
   private let source: SourceFile
+  private let facts: SchemaFacts
   private let result: FileDescriptor
   /// The result once more, to write past the page cache.
   private let direct: FileDescriptor?
@@ -48,6 +49,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       memory: document.memory)
     let dropped = try document.droppedKeys()
     try document.attachSource(to: connection, without: dropped)
+    let facts = try connection.run { try SchemaFacts.of("src", in: $0) }
     if let places = work.places {
       let file = StoreConnection.uri(path: FilePath(places)) + "?immutable=1"
       try connection.run { db in
@@ -74,6 +76,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       work.lookUps, at: work.lookUpFile.map { FilePath($0) },
       bytes: Int(max(1 << 18, min(8 << 20, document.memory / 16))))
     self.source = source
+    self.facts = facts
     self.caller = caller
     self.dropped = dropped
     self.document = document
@@ -178,13 +181,13 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       pages: pages, runs: runs, indexes: indexes, bytes: budget / (sorted + 1), scratch: scratch,
       names: names(of: piece), digests: work.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
-    let (document, source, caller, dropped, lookUps) =
-      (document, source, caller, dropped, lookUps)
+    let (document, source, facts, caller, dropped, lookUps) =
+      (document, source, facts, caller, dropped, lookUps)
     let encoding = work.encoding
     let (read, count) = try connection.perform(caller, without: dropped) { db in
       let loop = try PieceLoop(
-        document: document, piece: piece, file: source, encoding: encoding, db: db, caller: caller,
-        dropped: dropped, lookUps: lookUps)
+        document: document, piece: piece, file: source, facts: facts, encoding: encoding, db: db,
+        caller: caller, dropped: dropped, lookUps: lookUps)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

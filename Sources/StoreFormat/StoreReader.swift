@@ -11,6 +11,7 @@ package struct StoreReader: Sendable {
   package let connection: StoreConnection
   /// The path of the file.
   package var path: FilePath { connection.path }
+  private let facts: SchemaFacts
 
   /// Opens a store that is not written meanwhile, and whose `-wal` has no contents.
   package init(immutable path: FilePath) throws(StoreError) {
@@ -18,21 +19,32 @@ package struct StoreReader: Sendable {
     try self.init(StoreConnection.immutable(path))
   }
 
-  /// Takes an open connection.
+  /// Takes an open connection to a database whose schema does not change.
   ///
   /// - Throws: `StoreError` with `notCoreData`, if the database lacks `Z_METADATA` or
   ///   `Z_PRIMARYKEY`.
   package init(_ connection: StoreConnection) throws(StoreError) {
     self.connection = connection
-    let tables = try Self.tables(connection)
+    facts = try connection.run { try SchemaFacts.of(in: $0) }
+    let tables = try answer("tables", find: Self.tables)
     guard tables.contains("Z_METADATA"), tables.contains("Z_PRIMARYKEY") else {
       throw StoreError(problem: .notCoreData, store: connection.store)
     }
   }
 
-  private static func tables(_ connection: StoreConnection) throws(StoreError) -> Set<String> {
-    try connection.run { db in
-      try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+  private static func tables(in db: Database) throws -> Set<String> {
+    try String.fetchSet(db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+  }
+
+  /// The answer to a question about the schema alone, which `find` finds for the first store of a
+  /// schema.
+  package func answer<Answer: Sendable>(
+    _ question: String, find: (Database) throws -> Answer
+  ) throws(StoreError) -> Answer {
+    do {
+      return try facts.answer(question) { try connection.run(find) }
+    } catch {
+      throw connection.failure(error: error)
     }
   }
 
@@ -42,7 +54,7 @@ package struct StoreReader: Sendable {
   /// - Throws: `StoreError`, where the database cannot be read.
   package static func isOtherDatabase(_ path: FilePath) throws(StoreError) -> Bool {
     _ = try StoreHeader(ofSource: path)
-    return try tables(StoreConnection.immutable(path))
+    return try StoreConnection.immutable(path).run(tables)
       .isDisjoint(with: ["Z_METADATA", "Z_PRIMARYKEY", "Z_MODELCACHE"])
   }
 
@@ -113,7 +125,7 @@ package struct StoreReader: Sendable {
 
   /// The tables of the database with the names of their columns, and its triggers.
   package func catalog() throws(StoreError) -> Catalog {
-    try connection.run { db in
+    try answer("catalog") { db in
       var tables: [String: Set<String>] = [:]
       let rows = try Row.fetchCursor(
         db,
@@ -170,10 +182,9 @@ package struct StoreReader: Sendable {
     package var statement: String
   }
 
-  /// The tables of the database, by name: a look into the schema for each of many reads all of it
-  /// each time.
+  /// The tables of the database, by name.
   package func tableEntries() throws(StoreError) -> [String: TableEntry] {
-    try connection.run { db in
+    try answer("table entries") { db in
       let rows = try Row.fetchAll(
         db, sql: "SELECT name, rootpage, sql FROM sqlite_schema WHERE type = 'table'")
       let entries = rows.compactMap { row -> (String, TableEntry)? in
@@ -188,7 +199,7 @@ package struct StoreReader: Sendable {
 
   /// How many indexes each table has, by its name; those without one are missing.
   package func indexCounts() throws(StoreError) -> [String: Int] {
-    try connection.run { db in
+    try answer("index counts") { db in
       let rows = try Row.fetchAll(
         db, sql: "SELECT tbl_name, count(*) FROM sqlite_schema WHERE type = 'index' GROUP BY 1")
       let counts = rows.compactMap { row in
@@ -202,7 +213,7 @@ package struct StoreReader: Sendable {
   ///
   /// A key of any other kind has an index.
   package func tables(keyedBy column: String) throws(StoreError) -> Set<String> {
-    try connection.run { db in
+    try answer("tables keyed by \(column)") { db in
       try Set(
         String.fetchAll(
           db,
@@ -326,7 +337,7 @@ package struct StoreReader: Sendable {
 
   /// The root pages of all tables and indexes, by their names.
   package func roots() throws(StoreError) -> [String: UInt32] {
-    try connection.run { db in try StoreWriter.roots(in: db) }
+    try answer("roots") { db in try StoreWriter.roots(in: db) }
   }
 
   /// The numbers that queries return, of one column each, 0 for one that returns none.

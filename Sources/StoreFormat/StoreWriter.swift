@@ -108,15 +108,14 @@ package enum StoreWriter {
   package static func writePrimaryKeys(
     _ schema: StoreSchema, maxima: [String: Int64], in db: Database
   ) throws {
+    let statement = try db.cachedStatement(sql: "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, ?)")
     for name in schema.numbers.names {
       guard let entity = schema.model.entity(name: name), let number = schema.numbers[name] else {
         continue
       }
       let superNumber = entity.superentityName.flatMap { schema.numbers[$0] }?.rawValue ?? 0
       let maximum = entity.superentityName == nil ? maxima[name] ?? 0 : 0
-      try db.execute(
-        sql: "INSERT INTO Z_PRIMARYKEY VALUES (?, ?, ?, ?)",
-        arguments: [number.rawValue, name, superNumber, maximum])
+      try statement.execute(arguments: [number.rawValue, name, superNumber, maximum])
     }
   }
 
@@ -124,11 +123,11 @@ package enum StoreWriter {
   package static func writeMetadata(
     _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database
   ) throws {
-    try db.execute(
-      sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)",
-      arguments: [metadata.uuid, Data(metadata.encoded)])
+    try db.cachedStatement(sql: "INSERT INTO Z_METADATA VALUES (1, ?, ?)")
+      .execute(arguments: [metadata.uuid, Data(metadata.encoded)])
     if let modelCache {
-      try db.execute(sql: "INSERT INTO Z_MODELCACHE VALUES (?)", arguments: [Data(modelCache)])
+      try db.cachedStatement(sql: "INSERT INTO Z_MODELCACHE VALUES (?)")
+        .execute(arguments: [Data(modelCache)])
     }
   }
 }

@@ -127,13 +127,16 @@ extension Files {
     }
     // The kernel may refuse, or stop early in files without a size; both offsets are where it
     // stopped. A true error recurs here.
-    var chunk = [UInt8](repeating: 0, count: 1 << 20)
+    let size = try fileStatus(of: source).size
+    // Memory that is touched for the first time costs more than some calls.
+    let chunk = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: size > 1 << 20 ? 1 << 20 : 64 << 10, alignment: 4096)
+    defer { chunk.deallocate() }
     while true {
-      let count = try calling(.read, path: path) {
-        try chunk.withUnsafeMutableBytes { try source.read(into: $0) }
-      }
+      let count = try calling(.read, path: path) { try source.read(into: chunk) }
       if count == 0 { return .copied }
-      _ = try calling(.write, path: path) { try target.writeAll(chunk[..<count]) }
+      let bytes = UnsafeRawBufferPointer(rebasing: chunk[..<count])
+      _ = try calling(.write, path: path) { try target.writeAll(bytes) }
       copied += Int64(count)
       try progress(copied)
     }

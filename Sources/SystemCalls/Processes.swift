@@ -56,8 +56,12 @@ package enum Processes {
   ///
   /// Identifiers are used again; together with the start they name one process for good.
   package static func startTime(of process: Int32) -> UInt64? {
-    stat(of: process)?.startTime
+    if let ownStart, ownStart.process == process { return ownStart.time }
+    return stat(of: process)?.startTime
   }
+
+  /// When this process started, which does not change.
+  private static let ownStart = stat(of: own).map { (process: own, time: $0.startTime) }
 
   /// What this process can see of another one.
   package enum Presence: Hashable, Sendable {

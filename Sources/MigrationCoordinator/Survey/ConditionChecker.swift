@@ -234,7 +234,14 @@ extension RowCounter.Question {
   /// A test on rows of a table.
   init(from: String, test: String, table: String) {
     // A query within the test would be made once more for each part.
-    let isQuery = test.uppercased().contains("SELECT")
-    self.init(from: from, test: test, parts: isQuery ? nil : .init(table: table))
+    self.init(from: from, test: test, parts: Self.hasQuery(test) ? nil : .init(table: table))
+  }
+
+  /// Whether a test has the word SELECT, of small or capital letters; searched in its bytes, since
+  /// each store of a fleet asks for it.
+  private static func hasQuery(_ test: String) -> Bool {
+    let word = Array("SELECT".utf8)
+    let capitals = test.utf8.map { $0 & 0xDF }
+    return capitals.indices.contains { capitals[$0...].starts(with: word) }
   }
 }

@@ -1,4 +1,3 @@
-import GRDB
 import MigrationEngine
 import Planning
 import RowPrograms
@@ -69,19 +68,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   mutating func placeSkeleton(
     schema: StoreSchema, frame: StoreFrame, in paths: MigrationPaths
   ) throws {
-    let connection = try StoreConnection.scratch(
-      FilePath(":memory:"), cacheBytes: 2 << 20, textEncoding: encoding.rawValue)
     let bytes: [UInt8]
-    (roots, bytes) = try connection.run { db in
-      try StoreWriter.together(in: db) {
-        try StoreWriter.createTables(schema, in: db)
-        try StoreWriter.createIndexes(schema, in: db)
-        try StoreWriter.writePrimaryKeys(schema, maxima: frame.maxima, in: db)
-        try StoreWriter.writeMetadata(frame.metadata, modelCache: frame.modelCache, in: db)
-      }
-      return (try StoreWriter.roots(in: db), try StoreConnection.bytes(of: db))
-    }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    (roots, bytes) = try EmptyStore.contents(schema: schema, encoding: encoding, frame: frame)
     guard let skeleton = Skeleton(bytes) else { throw PageError(.miswritten(page: 1)) }
     head = skeleton.firstPage
     firstPage = skeleton.pageCount + 1

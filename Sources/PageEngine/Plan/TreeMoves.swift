@@ -305,15 +305,21 @@ private struct Found {
   /// One statement asks for many of them: each that is prepared costs more than its answer.
   static func all(named names: [String], in reader: StoreReader) throws -> [String: Self] {
     let entries = try reader.tableEntries()
+    return try reader.answer("columns and indexes of \(names)") { db in
+      try all(named: names, entries: entries, db: db)
+    }
+  }
+
+  private static func all(
+    named names: [String], entries: [String: StoreReader.TableEntry], db: Database
+  ) throws -> [String: Self] {
     var (columns, indexes): ([String: [Column]?], [String: [Index]]) = ([:], [:])
-    try reader.connection.run { db in
-      var left = names[...]
-      while !left.isEmpty {
-        let some = Array(left.prefix(mostAtOnce))
-        columns.merge(try Self.columns(of: some, db: db)) { $1 }
-        indexes.merge(try Self.indexes(of: some, db: db)) { $1 }
-        left = left.dropFirst(mostAtOnce)
-      }
+    var left = names[...]
+    while !left.isEmpty {
+      let some = Array(left.prefix(mostAtOnce))
+      columns.merge(try Self.columns(of: some, db: db)) { $1 }
+      indexes.merge(try Self.indexes(of: some, db: db)) { $1 }
+      left = left.dropFirst(mostAtOnce)
     }
     var result: [String: Self] = [:]
     for name in names {

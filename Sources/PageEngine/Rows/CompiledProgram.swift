@@ -9,7 +9,7 @@ import SystemPackage
 /// What the loop does not know how to do, SQLite does as an expression of the query.
 struct CompiledProgram {
   /// Finds the form in which a column keeps a value.
-  typealias Stored = (_ column: String, StoredValue) throws -> RowReader
+  typealias Stored = (_ column: String, StoredValue) throws -> KeptValue
 
   /// What to read of each source row: its key, its entity number, its save count, and more.
   private(set) var expressions = ["s.Z_PK", "s.Z_ENT", "s.Z_OPT"]
@@ -209,12 +209,13 @@ struct CompiledProgram {
     value: StoredValue, column: ColumnProgram, stored: Stored
   ) throws -> Int {
     if value == .null { return 0 }
-    let reader = try stored(column.name, value)
     let scratch = UnsafeMutableRawPointer.allocate(byteCount: 8, alignment: 8)
     defer { scratch.deallocate() }
-    let field = reader.fields[0]
-    let kept = column.type.affinity.applied(to: field, scratch: scratch, encoding: encoding)
-    return rows.add(constant: kept ?? field)
+    let affinity = column.type.affinity
+    return try stored(column.name, value).withField { field in
+      let kept = affinity.applied(to: field, scratch: scratch, encoding: encoding)
+      return rows.add(constant: kept ?? field)
+    }
   }
 }
 

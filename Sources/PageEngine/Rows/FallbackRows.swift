@@ -3,6 +3,7 @@ import MigrationEngine
 import Planning
 import RowPrograms
 import Schema
+import Synchronization
 
 /// Has SQLite make what no fast path covers, in a table of the destination's own form.
 final class FallbackRows {
@@ -54,15 +55,34 @@ final class FallbackRows {
     return made
   }
 
-  /// The form in which a column keeps a value.
-  func stored(_ column: String, value: StoredValue) throws -> RowReader {
+  /// The form in which a column keeps a value, the same in all tables of one definition.
+  func stored(_ column: String, value: StoredValue) throws -> KeptValue {
+    let sql = value.sql
+    // Bytes, since strings are equal that have other ones.
+    var key = [UInt8(truncatingIfNeeded: encoding.rawValue)]
+    for part in [definition, column[...], sql[...]] {
+      key += part.utf8
+      key.append(0)
+    }
+    if let known = KeptValue.known.withLock({ $0[key] }) { return known }
+    let found = try find(column, sql: sql)
+    if found.isShort {
+      KeptValue.known.withLock { known in
+        if known.count >= KeptValue.capacity { known = [:] }
+        known[key] = found
+      }
+    }
+    return found
+  }
+
+  private func find(_ column: String, sql: String) throws -> KeptValue {
     let name = SQL.identifier(name: column)
     _ = try made()
     try db.execute(sql: "DELETE FROM temp.fallback")
-    try db.execute(sql: "INSERT INTO temp.fallback (\(name)) VALUES (\(value.sql))")
+    try db.execute(sql: "INSERT INTO temp.fallback (\(name)) VALUES (\(sql))")
     let reader = try RowReader(sql: "SELECT \(name) FROM temp.fallback", in: db)
     guard try reader.next() else { throw ShardError(.orderIncomplete) }
-    return reader
+    return KeptValue(reader.fields[0])
   }
 
   /// The row that the program makes of a source row, if it makes one; valid until the next one.
@@ -125,5 +145,33 @@ final class FallbackRows {
         ?? field
     }
     return UnsafePointer(fields)
+  }
+}
+
+/// A value in the form in which a column keeps it.
+struct KeptValue: Sendable {
+  private let type: UInt64
+  private let bytes: [UInt8]
+
+  /// Values that were found, by all that decides on them.
+  fileprivate static let known = Mutex<[[UInt8]: KeptValue]>([:])
+  /// The values that are kept for other tables of the same definition.
+  fileprivate static let capacity = 512
+
+  /// Copies a field.
+  init(_ field: Field) {
+    type = field.type
+    let count = field.body == nil ? 0 : field.size
+    bytes = Array(UnsafeRawBufferPointer(start: field.body, count: count))
+  }
+
+  /// Whether the value is worth its memory.
+  fileprivate var isShort: Bool { bytes.count <= 4096 }
+
+  /// Calls `body` with the value as a field, which is valid meanwhile.
+  func withField<Result>(_ body: (Field) throws -> Result) rethrows -> Result {
+    try bytes.withUnsafeBytes { buffer in
+      try body(Field(type: type, body: bytes.isEmpty ? nil : buffer.baseAddress))
+    }
   }
 }

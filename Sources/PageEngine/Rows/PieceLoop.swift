@@ -27,15 +27,19 @@ struct PieceLoop {
   private let caller: RowCaller?
   private let dropped: RowKeyReader?
   private let lookUps: LookUps
+  /// Of the source's schema.
+  private let facts: SchemaFacts
   /// The folder for what does not fit in memory.
   private let folder: FilePath
 
   /// Takes the open source file, which is attached to the database as well.
   init(
-    document: WorkOrderDocument, piece: Piece, file: SourceFile, encoding: TextEncoding,
-    db: Database, caller: RowCaller?, dropped: RowKeyReader?, lookUps: LookUps
+    document: WorkOrderDocument, piece: Piece, file: SourceFile, facts: SchemaFacts,
+    encoding: TextEncoding, db: Database, caller: RowCaller?, dropped: RowKeyReader?,
+    lookUps: LookUps
   ) throws {
     self.lookUps = lookUps
+    self.facts = facts
     self.encoding = encoding
     support = FilePath(document.support)
     self.caller = caller
@@ -130,7 +134,7 @@ struct PieceLoop {
   ) throws -> TableCursor? {
     let columns = compiled.columns.compactMap(\.self)
     guard columns.count == compiled.columns.count,
-      let found = try SourceTable(name: table.sourceTable, file: file, db: db)
+      let found = try SourceTable(name: table.sourceTable, file: file, facts: facts, db: db)
     else { return nil }
     return try found.cursor(
       columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first, scratch: folder)

@@ -9,16 +9,26 @@ import SystemPackage
 /// Whatever is not as Core Data makes it is left to SQLite: a default, a generated column, a table
 /// without row numbers.
 struct SourceTable {
-  private let columns: [(name: String, isReal: Bool)]
+  private let description: Description
   private let pageSize: Int
   private let pageCount: UInt32
-  private let root: UInt32
   /// Whether some of its texts are compared in another way than by their bytes.
-  let hasCollations: Bool
+  var hasCollations: Bool { description.hasCollations }
+
+  /// The table as the schema describes it.
+  private struct Description: Sendable {
+    var columns: [(name: String, isReal: Bool)]
+    var root: UInt32
+    var hasCollations: Bool
+  }
 
   /// Looks a table up in the source, which is attached under a name; nil where it is not of the
   /// usual form.
-  init?(name: String, file: SourceFile, schema: String = "src", db: Database) throws {
+  ///
+  /// - Parameter facts: of the attached schema, where they are known.
+  init?(
+    name: String, file: SourceFile, schema: String = "src", facts: SchemaFacts? = nil, db: Database
+  ) throws {
     var header = [UInt8](repeating: 0, count: 100)
     let count = try header.withUnsafeMutableBytes {
       try file.read($0, at: 0)
@@ -34,17 +44,27 @@ struct SourceTable {
     guard pages > 0, let pageCount = UInt32(exactly: pages) else { return nil }
     pageSize = size
     self.pageCount = pageCount
+    func describe() throws -> Description? {
+      try Self.description(of: name, schema: schema, db: db)
+    }
+    let found =
+      if let facts { try facts.answer("cells of \(name)", find: describe) } else { try describe() }
+    guard let found else { return nil }
+    description = found
+  }
+
+  private static func description(
+    of name: String, schema: String, db: Database
+  ) throws -> Description? {
     let row = try Row.fetchOne(
       db,
       sql: "SELECT rootpage, sql FROM \(schema).sqlite_schema WHERE type = 'table' AND name = ?",
       arguments: [name])
     guard let row, let root = Int64.fromDatabaseValue(row[0]), let found = UInt32(exactly: root),
-      let sql = String.fromDatabaseValue(row[1])?.uppercased(), !sql.contains("WITHOUT")
+      let sql = String.fromDatabaseValue(row[1])?.uppercased(), !sql.contains("WITHOUT"),
+      let columns = try columns(of: name, schema: schema, db: db)
     else { return nil }
-    self.root = found
-    hasCollations = sql.contains("COLLATE")
-    guard let columns = try Self.columns(of: name, schema: schema, db: db) else { return nil }
-    self.columns = columns
+    return Description(columns: columns, root: found, hasCollations: sql.contains("COLLATE"))
   }
 
   /// The columns in the order of the records; nil where one of them is unusual.
@@ -99,6 +119,7 @@ struct SourceTable {
   private func cursor(
     _ wanted: [String], asKept: [Bool], readsHeads: Bool, file: SourceFile, folder: FilePath?
   ) throws -> TableCursor? {
+    let columns = description.columns
     var isReal = columns.map(\.isReal)
     var places = Array(repeating: -1, count: columns.count)
     var keyPlace = -1
@@ -114,7 +135,7 @@ struct SourceTable {
       }
     }
     var form = TableForm(
-      pageSize: pageSize, pageCount: pageCount, root: root, places: places,
+      pageSize: pageSize, pageCount: pageCount, root: description.root, places: places,
       isReal: isReal, keyPlace: keyPlace)
     form.readsHeads = readsHeads
     return TableCursor(file: PageFile(file), form: form, width: wanted.count, scratch: folder)
