@@ -5,6 +5,7 @@ of the processes.
 Stores of two versions of docs/sample, in folders of their own. The cases:
 
 same      a fleet in place, one with outputs, and one of array elements, against single migrations
+schemas   stores of one version whose schemas differ in pages, order or encoding
 bad       one store in a hundred damaged, locked, of another app, missing: named with its reason
 stops     runs that are asked to stop, and what they left
 crashes   workers that die at a fault point of a debug build with every store
@@ -15,6 +16,7 @@ rollback  every old store back in its place, to the byte
 usage: fleets.py --godwit P [--stores N] [--kills N] [--seed N] [--only CASE...] [--scratch S]
 """
 import collections
+import copy
 import glob
 import json
 import os
@@ -409,7 +411,71 @@ def versions(lab, count, _kills, _rng):
     shutil.rmtree(folder)
 
 
-CASES = {"same": same, "bad": bad, "crashes": crashes, "kills": kills, "limits": limits,
+def other_schemas(store):
+    """Changes of a store that leave its version and its rows: pages, order and encoding of what
+    its schema lists."""
+    def remade(way):
+        db = sqlite3.connect(store, isolation_level=None)
+        listed = "SELECT name, sql, rootpage FROM sqlite_master ORDER BY rowid"
+        before = db.execute(listed).fetchall()
+        indexes = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' "
+                             "AND sql IS NOT NULL ORDER BY rowid").fetchall()
+        for name, _ in indexes:
+            db.execute(f'DROP INDEX "{name}"')
+        # The last root takes the page of one that goes.
+        db.execute("CREATE TABLE passing (a)")
+        for _, sql in indexes if way == "roots" else reversed(indexes):
+            db.execute(sql)
+        db.execute("DROP TABLE passing")
+        after = db.execute(listed).fetchall()
+        db.close()
+        require(after != before, "the schema is as it was")
+        if way == "roots":
+            require([r[:2] for r in after] == [r[:2] for r in before], "more has changed")
+
+    def small_pages(_):
+        db = sqlite3.connect(store, isolation_level=None)
+        db.execute("PRAGMA page_size = 1024")
+        db.execute("VACUUM")
+        db.close()
+
+    def encoded(encoding):
+        db = sqlite3.connect(store)
+        other = sqlite3.connect(store + ".copy", isolation_level=None)
+        other.execute(f"PRAGMA encoding = '{encoding}'")
+        other.executescript("\n".join(db.iterdump()))
+        other.close()
+        db.close()
+        os.replace(store + ".copy", store)
+
+    return {"as it is": lambda _: None, "indexes in reverse": remade, "roots moved": remade,
+            "pages of 1024": small_pages, "UTF-8 again": encoded, "UTF-16le": encoded,
+            "UTF-16be": encoded}
+
+
+def schemas(lab, count, _kills, _rng):
+    """Stores of one version whose schemas differ in pages, order or encoding."""
+    scratch = os.path.join(lab.folder, "schemas")
+    os.makedirs(scratch)
+    mixed = copy.copy(lab)
+    mixed.olds, mixed.news = {}, {}
+    for seed in ("01", "02"):
+        store = os.path.join(scratch, "S.sqlite")
+        for what in other_schemas(store):
+            with open(store, "wb") as file:
+                file.write(lab.olds[seed])
+            other_schemas(store)[what](what.split()[0])
+            name = f"{what}, {seed}"
+            mixed.olds[name] = read(store)
+            lab.tool.run("migrate", store, "--to", lab.model, "--output", store + ".new")
+            mixed.news[name] = read(store + ".new")
+            os.remove(store + ".new")
+    folder, stores = mixed.fleet(max(count, 2 * len(mixed.olds)))
+    lab.tool.run("fleet", "run", os.path.join(folder, "F"))
+    mixed.require_migrated(stores)
+
+
+CASES = {"same": same, "schemas": schemas, "bad": bad, "crashes": crashes, "kills": kills, "limits": limits,
          "stops": stops, "rollback": rollback, "versions": versions}
 
 
