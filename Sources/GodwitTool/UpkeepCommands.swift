@@ -46,7 +46,7 @@ struct RollbackCommand: ParsableCommand {
       "godwit rollback Shop.sqlite", "godwit rollback Shop.sqlite --output Before.sqlite",
     ],
     statuses: [
-      66: "no old store is kept",
+      66: "no old store is kept, or it is missing",
       69: "something uses one of the two stores",
       73: "the old store was changed since it was kept, or the store since it was edited",
     ],
@@ -170,7 +170,7 @@ extension MigratedStore.Contents.KeptStore {
     return switch state {
     case .whole: what
     case .changed: "\(what), changed since"
-    case .missing: "\(what), removed by somebody"
+    case .missing: "\(what), missing: moved, renamed or removed"
     case .leaving: "\(what), which `finish` has begun to let go"
     case .unknown: "not noted as kept by Godwit, and left alone"
     }

@@ -26,7 +26,8 @@ extension MigrationError: DisposedError {
     case .joinTableUnknown, .unsupported, .impossible, .stepImpossible, .routeMissing,
       .versionOrderUnknown, .versionNameUnknown, .noMappingFits, .mappingMismatch,
       .mappingProblems, .mappingSet, .losses, .consentUnknown, .foreignModel, .outputExists,
-      .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged, .otherRun,
+      .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged, .keptMissing, .keptUnlisted,
+      .otherRun,
       .settingUnreadable, .settingUnknown, .mappingElsewhere, .workFolderForeign:
       .refusal
     }

@@ -67,6 +67,10 @@ package enum MigrationError: Error, Sendable {
   case nothingKept(store: FilePath, as: FilePath?)
   /// A kept store is not the one that was kept.
   case keptChanged(FilePath)
+  /// A kept store is not where it was kept; a file elsewhere that has its bytes.
+  case keptMissing(FilePath, found: FilePath?)
+  /// A file has the name of a kept store, and the list of these does not have it.
+  case keptUnlisted(FilePath, list: FilePath)
   /// An interrupted run has left work that was made for something else.
   case otherRun(work: FilePath, [RunDifference])
   /// The work folder cannot be created in this folder.

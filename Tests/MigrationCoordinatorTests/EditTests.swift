@@ -235,6 +235,41 @@ import Testing
     #expect(try StoreUpkeep(of: given.store).finish().map(\.string) == [report.oldStore])
   }
 
+  @Test func `what undoes an edit and lies elsewhere is named, and serves again once moved back`()
+    async throws
+  {
+    let given = try given()
+    let before = try given.bytes(given.store)
+    let report = try await run(given)
+    let undo = FilePath(try #require(report.oldStore))
+    let upkeep = try StoreUpkeep(of: given.store)
+    let (renamed, list) = (given.folder.appending("mine.undo"), upkeep.kept.path)
+    func missing(_ wanted: FilePath? = nil) -> FilePath? {
+      do {
+        _ = try upkeep.rollBack(to: wanted)
+        return nil
+      } catch MigrationError.keptMissing(undo, let found) {
+        return found ?? "nowhere"
+      } catch MigrationError.keptUnlisted(let kept, list) {
+        return kept
+      } catch { return FilePath("\(error)") }
+    }
+    try Files.rename(undo, to: renamed)
+    #expect(missing() == renamed && missing(undo) == renamed && missing(renamed) == renamed)
+    let aside = given.folder.appending("aside")
+    try Files.createDirectory(aside)
+    try Files.rename(renamed, to: aside.appending("mine.undo"))
+    #expect(missing() == "nowhere")
+    #expect(missing(aside.appending("mine.undo")) == aside.appending("mine.undo"))
+    try Files.rename(aside.appending("mine.undo"), to: undo)
+    try Files.rename(list, to: aside.appending("list"))
+    #expect(missing() == undo)
+    try Files.rename(aside.appending("list"), to: list)
+    #expect(missing() == nil)
+    let isSame = try given.bytes(given.store) == before
+    #expect(isSame)
+  }
+
   @Test func `several edits are undone one after the other`() async throws {
     let given = try given()
     let first = try given.bytes(given.store)

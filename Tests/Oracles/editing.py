@@ -4,6 +4,7 @@ and column, sound, and judged by `verify`; `rollback` gives each step back to th
 the other. Random models and steps, wear of every kind, logs, history. Where the corpus has
 compare-stores.py beside it, that tool finds no difference either to what SQL and pages make. One
 store is taken through many steps in a row, each of which is taken back to the byte and done again.
+Half of the models have derived attributes.
 
 Then an edit, and its rollback, is killed, fails or has no room at any call by which files are
 changed, and whoever opens the store next is SQLite alone: it finds the old store or the new one,
@@ -25,7 +26,7 @@ from power_cuts import Recorder
 from run import Failure, Tool, parser, run_cases, seeds
 from swap_faults import DEEDS, LIBRARY, ROWS, digest, external_names, judge_ending, support
 
-REFUSED = 73
+REFUSED, MISSING = 73, 66
 
 
 # Harmed calls
@@ -198,6 +199,32 @@ def check_writers(lab, folder):
     return out + left_over(place)
 
 
+def check_moved(lab, folder):
+    """A way back that was renamed, moved or lost is named, and serves again once it is back."""
+    store = lab.copy(folder)
+    place = os.path.dirname(store)
+    lab.tool.run(*lab.command(store))
+    undo = os.path.join(place, undos(place)[0])
+    renamed, moved = os.path.join(place, "mine"), os.path.join(folder, "mine")
+    before, out = digest(store), []
+
+    def refused(what, *words):
+        done = lab.tool.call("rollback", store)
+        if done.returncode != MISSING or not all(w in done.stderr for w in words):
+            out.append(f"{what}: exit {done.returncode}: {done.stderr.strip()[-300:]}")
+        if digest(store) != before:
+            out.append(f"{what}: the store is changed")
+    os.rename(undo, renamed)
+    refused("renamed", undo, renamed)
+    os.rename(renamed, moved)
+    refused("moved", undo, "is missing")
+    os.rename(moved, undo)
+    os.rename(store + ".godwit-kept.json", moved)
+    refused("without the list", undo, store + ".godwit-kept.json")
+    os.rename(moved, store + ".godwit-kept.json")
+    return out + rolled_back(lab, store) + left_over(place)
+
+
 def calls_of(lab, back):
     """How many calls an edit or a rollback makes."""
     with tempfile.TemporaryDirectory(dir=lab.calls.folder) as folder:
@@ -285,6 +312,7 @@ def main():
             cases += harmed(lab, options.sample)
             if way != "discarding":
                 cases.append((f"{way}: written", lambda f, b=lab: check_writers(b, f)))
+                cases.append((f"{way}: moved", lambda f, b=lab: check_moved(b, f)))
             cases += [(f"{way}: power cuts of {'a rollback' if back else 'an edit'}",
                        lambda f, b=lab, k=back: check_cuts(b, recorder, k, options.cuts, f))
                       for back in ((False, True) if way != "discarding" else (False,))]
@@ -292,6 +320,7 @@ def main():
             run_cases(options, [c for c in cases if options.only in c[0]], "edits")
         finally:
             print(f"{COUNT['edits']} edits, {COUNT['declined']} declined; "
+                  f"{COUNT['derived']} with derived attributes; "
                   f"{COUNT['stayed']} tables stayed; {COUNT['compared']} compared by another tool")
 
 

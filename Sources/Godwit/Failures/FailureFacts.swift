@@ -79,6 +79,8 @@ struct FailureFacts {
     case .keptListUnreadable(let path), .keptChanged(let path): (kind, file) = (.fileExists, path)
     case .otherRun(let work, _): (kind, file) = (.otherRun, work)
     case .nothingKept(let store, _): (kind, file) = (.fileNotFound, store)
+    case .keptMissing(let path, _), .keptUnlisted(_, let path):
+      (kind, file) = (.fileNotFound, path)
     case .folderNotWritable(let path, _): file = path
     case .diskFull(let shortages):
       file = shortages.first?.path

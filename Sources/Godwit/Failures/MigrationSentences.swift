@@ -63,7 +63,8 @@ extension MigrationFailure {
       self.init(store: store, hashes: hashes, target: target, others: others)
     case .accountsDiffer(let mismatches): self.init(mismatches)
     case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull,
-      .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged:
+      .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged, .keptMissing,
+      .keptUnlisted:
       self.init(place: error)
     case .workOrderFailed, .workerNotStarted, .workerForeign, .workersDoubled, .outputEndless,
       .shardUnseen, .manifestForeign, .manifestUnreadable, .verificationFailed, .resultDamaged:

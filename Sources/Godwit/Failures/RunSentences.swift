@@ -48,6 +48,21 @@ extension MigrationFailure {
           + "that are.")
     case .nothingKept(let store, nil):
       self.init(.notFound, "no old store of \(store) is kept: there is nothing to go back to.")
+    case .keptMissing(let kept, let found?):
+      self.init(
+        .notFound,
+        "\(kept) is missing, and \(found) has its contents: move that back to \(kept), and start "
+          + "the same command again.")
+    case .keptMissing(let kept, nil):
+      self.init(
+        .notFound,
+        "\(kept) is missing: if it was moved or renamed, move it back to this name, and start the "
+          + "same command again; nothing was touched.")
+    case .keptUnlisted(let kept, let list):
+      self.init(
+        .notFound,
+        "\(kept) cannot be checked, since \(list) is missing or does not name it: move the list "
+          + "back beside the store, and start the same command again; nothing was touched.")
     case .keptChanged(let kept):
       self.init(
         .cannotCreate,

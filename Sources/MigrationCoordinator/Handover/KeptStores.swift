@@ -73,12 +73,36 @@ struct KeptStores {
     }
   }
 
-  /// Whether the file of an entry is there as it was kept.
-  func isThere(_ entry: Entry) throws -> Bool {
-    let status = try Files.fileStatusIfPresent(path(of: entry), followLinks: false)
+  /// Whether the file of an entry is there as it was kept, or is at another path.
+  func isThere(_ entry: Entry, at other: FilePath? = nil) throws -> Bool {
+    let path = other ?? path(of: entry)
+    let status = try Files.fileStatusIfPresent(path, followLinks: false)
     guard status?.kind == .file, status?.size == entry.bytes, status?.modified == entry.modified
     else { return false }
-    return try entry.checksum.map { try $0 == Self.checksum(of: path(of: entry)) } ?? true
+    return try entry.checksum.map { try $0 == Self.checksum(of: path) } ?? true
+  }
+
+  /// Checks that the file of an entry is there as it was kept.
+  ///
+  /// - Throws: `MigrationError.keptMissing` or `keptChanged`.
+  func requireThere(_ entry: Entry) throws {
+    if try isThere(entry) { return }
+    let path = path(of: entry)
+    guard try Files.fileStatusIfPresent(path, followLinks: false) == nil else {
+      throw MigrationError.keptChanged(path)
+    }
+    let folder = Files.parent(of: store)
+    let found = try Files.listDirectory(folder).map { folder.appending($0) }
+      .first { try isThere(entry, at: $0) }
+    throw MigrationError.keptMissing(path, found: found)
+  }
+
+  /// A file with the name of a kept store that the list does not have; nil where there is none.
+  func unlisted(_ kind: Kind) throws -> FilePath? {
+    let listed = Set(try entries().map(\.name))
+    return try Files.listDirectory(Files.parent(of: store))
+      .filter { Self.kind(of: $0, beside: store) == kind && !listed.contains($0.string) }
+      .max { $0.string < $1.string }.map { Files.parent(of: store).appending($0) }
   }
 
   /// Up to this size every byte of a store counts.

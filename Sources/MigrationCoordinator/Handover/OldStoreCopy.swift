@@ -13,8 +13,8 @@ extension StoreUpkeep {
   /// external files.
   ///
   /// - Returns: the name that it is kept under, and the path of the output.
-  /// - Throws: `MigrationError.outputExists` or `keptChanged`; `StoreError` as `editOutdated` where
-  ///   an edit cannot be undone any more, `inUse`, or `companionName`.
+  /// - Throws: `MigrationError.outputExists`, `keptMissing` or `keptChanged`; `StoreError` as
+  ///   `editOutdated` where an edit cannot be undone any more, `inUse`, or `companionName`.
   package func copyOld(
     _ wanted: FilePath? = nil, to path: FilePath
   ) throws -> (kept: FilePath, output: FilePath) {
@@ -29,7 +29,7 @@ extension StoreUpkeep {
       }
       let entry = try entry(wanted: wanted)
       let old = kept.path(of: entry)
-      guard try kept.isThere(entry) else { throw MigrationError.keptChanged(old) }
+      try kept.requireThere(entry)
       let isUndo = KeptStoreKind.isUndo(old)
       let folder = try TemporaryFolder(beside: output)
       let copy = folder.path.appending("old.sqlite")

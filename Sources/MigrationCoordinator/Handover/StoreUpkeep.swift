@@ -68,9 +68,8 @@ package struct StoreUpkeep: Sendable {
       let entry = try entry(wanted: wanted)
       if KeptStoreKind.isUndo(kept.path(of: entry)) { return try undo(entry) }
       let old = kept.path(of: entry)
-      guard try kept.isThere(entry), try Self.removeIdleLogs(of: old) else {
-        throw MigrationError.keptChanged(old)
-      }
+      try kept.requireThere(entry)
+      guard try Self.removeIdleLogs(of: old) else { throw MigrationError.keptChanged(old) }
       guard let lock = try RegionLock.acquire(old, kind: .exclusive, bytes: SourceAccess.lockBytes)
       else { throw StoreError(problem: .inUse, store: old) }
       return try withExtendedLifetime(lock) {
@@ -93,9 +92,10 @@ package struct StoreUpkeep: Sendable {
   /// Has SQLite put the store back by the journal of an edit, where it is as the edit has left it.
   private func undo(_ entry: KeptStores.Entry) throws -> Rollback {
     let undo = kept.path(of: entry)
-    guard try kept.isThere(entry), let file = try RollbackJournal(undo),
-      let note = UndoNote(file)
-    else { throw MigrationError.keptChanged(undo) }
+    try kept.requireThere(entry)
+    guard let file = try RollbackJournal(undo), let note = UndoNote(file) else {
+      throw MigrationError.keptChanged(undo)
+    }
     guard
       let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
     else { throw StoreError(problem: .inUse, store: store) }
@@ -129,12 +129,17 @@ package struct StoreUpkeep: Sendable {
         FilePath.Component(entry.name).flatMap { KeptStores.kind(of: $0, beside: store) } == .before
       }
       guard let last = before.max(by: { $0.time < $1.time }) else {
+        if let file = try kept.unlisted(.before) {
+          throw MigrationError.keptUnlisted(file, list: kept.path)
+        }
         throw MigrationError.nothingKept(store: store, as: nil)
       }
       return last
     }
     guard let found = entries.first(where: { $0.name == wanted.lastComponent?.string }) else {
-      throw MigrationError.nothingKept(store: store, as: wanted)
+      let renamed = try entries.first { try kept.isThere($0, at: wanted) }
+      throw renamed.map { MigrationError.keptMissing(kept.path(of: $0), found: wanted) }
+        ?? MigrationError.nothingKept(store: store, as: wanted)
     }
     return found
   }
