@@ -105,7 +105,8 @@ package struct MigrationPreview: Sendable {
     var first = request
     first.isIntermediate = prepared.stages.count > 1
     assessment = try prepared.stages.first.map {
-      try StageAssessment(stage: $0, survey: survey, request: first, scansAll: true)
+      try StageAssessment(
+        stage: $0, survey: survey, request: first, scansAll: true, searchesDefects: true)
     }
     // A migration counts the same in one pass, but for rows at which it looks as it copies them.
     let surveyed = (ContinuousClock.now - start) / .seconds(1)
@@ -123,7 +124,7 @@ package struct MigrationPreview: Sendable {
       request.lossDecision.lost(of: assessment?.losses ?? [])
       + (try last.map { try StoreSchema($0.destination.model).omissions.map { Loss($0) } } ?? [])
     let (lost, model) = (losses, survey.model)
-    let found = try prepared.defects(scansAll: true)
+    let found = try prepared.defects(scansAll: true, known: assessment?.rows?.defects)
     defects = found.completed(by: assessment?.rows?.oneSided ?? []).map {
       $0.beside(lost, model: model)
     }

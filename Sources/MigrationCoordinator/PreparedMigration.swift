@@ -144,16 +144,18 @@ package struct PreparedMigration: Sendable {
 
   /// What is wrong with rows of the store and what becomes of it: what is mended, and where every
   /// row may be looked at, what is carried over.
-  func defects(scansAll: Bool) throws -> [Defect] {
+  ///
+  /// - Parameter known: what is wrong with rows, where an assessment has searched for it.
+  func defects(scansAll: Bool, known: [Defect]? = nil) throws -> [Defect] {
     guard let first = stages.first else { return mended }
     let isByObjects = if case .objects = first.work { true } else { false }
     // Against what objects take, a look at every row is nothing.
     guard scansAll || isByObjects || StrayRows(survey: survey, scansAll: false).scans
     else { return mended }
-    return mended
-      + (try DefectSearch(survey: survey).defects { kind in
-        isByObjects ? kind.fateOfObjects : .kept
-      }) + (try ExternalFileSearch(survey: survey, stage: first).carried())
+    let found =
+      try known
+      ?? DefectSearch(survey: survey).defects { isByObjects ? $0.fateOfObjects : .kept }
+    return mended + found + (try ExternalFileSearch(survey: survey, stage: first).carried())
   }
 
   /// Adds to losses the mapping models of the way, and on a detour why the direct way is not

@@ -9,6 +9,8 @@ import Survey
 /// one pass.
 struct DefectSearch {
   let survey: StoreSurvey
+  /// The rows from which on a table is not sorted before it is known that rows may agree.
+  var manyRows = TargetKeys.manyRows
 
   /// A test that rows with a defect satisfy.
   struct Test {
@@ -33,31 +35,60 @@ struct DefectSearch {
 
   /// The defects of the store, which stay as they are unless someone mends them.
   func defects(fate: (Defect.Kind) -> Defect.Fate = { _ in .kept }) throws -> [Defect] {
+    try defects(of: open(), fate: fate)
+  }
+
+  /// Tests that are ready to be counted.
+  struct Open {
+    fileprivate var search: DefectSearch
+    fileprivate var tests: [Test]
+    fileprivate var keys: TargetKeys
+
+    /// Makes the functions that the tests call known to a connection.
+    func install(in db: Database) { keys.install(in: db) }
+
+    /// Adds the tests to a counter, which answers them in the passes of its others.
+    func ask(_ counter: inout RowCounter) {
+      for test in tests { counter.ask(test.rows) }
+    }
+
+    /// The defects, by the answers of a counter.
+    func defects(
+      counter: RowCounter, fate: (Defect.Kind) -> Defect.Fate = { _ in .kept }
+    ) throws -> [Defect] {
+      try tests.compactMap { test in
+        let count = counter.answer(test.rows)
+        guard count > 0 else { return nil }
+        return Defect(
+          kind: test.kind, entity: test.entity, property: test.property, count: count,
+          keys: try search.keys(of: test, limit: Loss.keyLimit), fate: fate(test.kind))
+      }
+    }
+  }
+
+  /// All tests, for the passes of another counter.
+  func open() throws -> Open {
     let keys = try TargetKeys(of: allReferences, in: survey)
-    return try defects(
-      of: references(in: keys) + oneSided + orders + missingValues, keys: keys, fate: fate)
+    return Open(
+      search: self, tests: references(in: keys) + oneSided + (try orders()) + missingValues,
+      keys: keys)
   }
 
   private func defects(
-    of tests: [Test], keys: TargetKeys, fate: (Defect.Kind) -> Defect.Fate
+    of open: Open, fate: (Defect.Kind) -> Defect.Fate
   ) throws -> [Defect] {
-    guard !tests.isEmpty else { return [] }
-    var counter = RowCounter(survey.reader, prepare: keys.install)
-    for test in tests { counter.ask(test.rows) }
+    guard !open.tests.isEmpty else { return [] }
+    var counter = RowCounter(survey.reader, prepare: open.install)
+    open.ask(&counter)
     try counter.run()
-    return try tests.compactMap { test in
-      let count = counter.answer(test.rows)
-      guard count > 0 else { return nil }
-      return Defect(
-        kind: test.kind, entity: test.entity, property: test.property, count: count,
-        keys: try self.keys(of: test, limit: Loss.keyLimit), fate: fate(test.kind))
-    }
+    return try open.defects(counter: counter, fate: fate)
   }
 
   /// References that lead nowhere, and stay as they are.
   func danglingReferences() throws -> [Defect] {
     let keys = try TargetKeys(of: allReferences, in: survey)
-    return try defects(of: references(in: keys), keys: keys) { _ in .kept }
+    return try defects(of: Open(search: self, tests: references(in: keys), keys: keys)) { _ in .kept
+    }
   }
 
   /// The same as losses that have to be allowed.
@@ -217,8 +248,8 @@ struct DefectSearch {
 
   // MARK: Orders
 
-  private var orders: [Test] {
-    allReferences.compactMap { reference in
+  private func orders() throws -> [Test] {
+    try allReferences.compactMap { reference in
       let order: String?
       if reference.isPair {
         let join = survey.schema.joinTables.first { $0.name == reference.table }
@@ -234,12 +265,29 @@ struct DefectSearch {
       guard let order else { return nil }
       let owner = reference.isPair ? reference.key : reference.name
       let place = "s.\(SQL.identifier(name: order))"
+      let isOdd = "typeof(\(place)) <> 'integer'"
+      guard try mayRepeat([owner, place], of: reference) else {
+        return reference.test(.order, where: isOdd).unmended(inParts: true)
+      }
       let twice =
         "s.rowid IN (SELECT row FROM (SELECT s.rowid AS row, count(*) OVER "
         + "(PARTITION BY \(owner), \(place)) AS n FROM \(reference.from) "
         + "WHERE \(owner) IS NOT NULL AND \(place) IS NOT NULL) WHERE n > 1)"
-      return reference.test(.order, where: "typeof(\(place)) <> 'integer' OR \(twice)")
-        .unmended()
+      return reference.test(.order, where: "\(isOdd) OR \(twice)").unmended(inParts: false)
+    }
+  }
+
+  /// Whether two rows of a table may have the same numbers in some columns; a large table is not
+  /// sorted where none can.
+  private func mayRepeat(_ columns: [String], of reference: Reference) throws -> Bool {
+    let rows = survey.estimatedRows(ofTable: reference.table)
+    guard rows >= manyRows else { return true }
+    // One number may be stored as an integer in one row and as a real in another.
+    let numbers = columns.map { "\($0) + 0.0" }.joined(separator: ", ")
+    let test = columns.map { "\($0) IS NOT NULL" }.joined(separator: " AND ")
+    return try survey.reader.connection.run { db in
+      try RowRepetition.isPossible(
+        in: "SELECT \(numbers) FROM \(reference.from) WHERE \(test)", rows: rows, db: db)
     }
   }
 
@@ -275,11 +323,13 @@ struct DefectSearch {
 }
 
 extension DefectSearch.Test {
-  /// The test of rows that nobody mends, and that only all rows together tell.
-  fileprivate func unmended() -> Self {
+  /// The test of rows that nobody mends.
+  ///
+  /// - Parameter inParts: whether each row tells by itself.
+  fileprivate func unmended(inParts: Bool) -> Self {
     var result = self
     result.mending = .none
-    result.rows.parts = nil
+    if !inParts { result.rows.parts = nil }
     return result
   }
 }

@@ -45,6 +45,8 @@ struct TargetKeys {
   private static func read(
     _ table: String, by division: TableDivision, into writer: RowKeyWriter
   ) throws {
+    let isRead = try division.readKeys(ofTable: table) { try writer.add($0, table: table) }
+    if isRead { return }
     let scan = division.scan(of: table)
     let sql = """
       SELECT Z_PK FROM \(SQL.identifier(name: table)) NOT INDEXED

@@ -24,6 +24,8 @@ package struct Assessment: Sendable {
   package let refusedStep: RowStep?
   /// The losses of all steps, except those that depend on what a policy reads.
   package private(set) var losses: [Loss]
+  /// What is wrong with rows of the store, which stays as it is; nil where nobody asked.
+  let defects: [Defect]?
   /// References that nothing in the result leads back to, although their new inverse is to-one.
   let oneSided: [Defect]
   /// What becomes of the references of each step, of relationships that may lose some.
@@ -55,11 +57,13 @@ package struct Assessment: Sendable {
   /// - Precondition: the steps compose, or there is one without a program.
   /// - Parameters:
   ///   - scansAll: searches every row for entities that the model does not have.
+  ///   - defects: tests for what is wrong with rows, which the same passes answer.
   ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
   ///   - mended: what choices changed in the store.
   ///   - requiresRules: whether a mapping model's objects have to have mandatory relationships.
   init(
-    survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false, keepsHistory: Bool = true,
+    survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false,
+    defects: DefectSearch.Open? = nil, keepsHistory: Bool = true,
     leavingConstraints: Bool = false, mended: [Defect] = [], requiresRules: Bool = true
   ) throws {
     self.steps = steps
@@ -73,11 +77,7 @@ package struct Assessment: Sendable {
     left = keeper?.left ?? [:]
     untaken = keeper?.counts ?? [:]
     let emptied = try EmptiedReferences(mended)
-    let prepare = { (db: Database) in
-      RowView.prepare(db)
-      emptied?.install(in: db)
-      if let dropped { RowKeyReader(dropped).install(in: db) }
-    }
+    let prepare = Self.preparation(dropped: dropped, emptied: emptied, defects: defects)
     try survey.reader.connection.run(prepare)
     var counter = RowCounter(survey.reader, prepare: prepare)
     for step in steps {
@@ -96,7 +96,9 @@ package struct Assessment: Sendable {
       strays.scans ? StrayReferences(survey: survey, program: $0) : nil
     }
     let strayReferences = references?.ask(&counter) ?? []
+    defects?.ask(&counter)
     try counter.run()
+    self.defects = try defects?.defects(counter: counter)
     var losses = untakenLosses
     var found: (refusals: [Refusal], step: RowStep)?
     var counts: [ReferenceCounts] = []
@@ -127,6 +129,18 @@ package struct Assessment: Sendable {
     }
     knowsStrayReferences = strays.scans
     self.losses += try references?.losses(strayReferences, counter: counter) ?? []
+  }
+
+  /// Makes the functions that questions call known to a connection.
+  private static func preparation(
+    dropped: RowKeys?, emptied: EmptiedReferences?, defects: DefectSearch.Open?
+  ) -> (Database) throws -> Void {
+    { db in
+      RowView.prepare(db)
+      emptied?.install(in: db)
+      defects?.install(in: db)
+      if let dropped { RowKeyReader(dropped).install(in: db) }
+    }
   }
 
   /// Adds what is derived from the tables that a program makes, and history.

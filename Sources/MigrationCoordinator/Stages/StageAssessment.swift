@@ -39,26 +39,29 @@ package struct StageAssessment: Sendable {
   ///
   /// - Parameters:
   ///   - scansAll: searches every row for entities that the model does not have.
+  ///   - searchesDefects: searches every row for what is wrong, where rows are made by programs.
   ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
   ///   - looking: told from time to time how many filters were tried, and of how many.
   init(
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false,
-    leavingConstraints: Bool = false, looking: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
+    searchesDefects: Bool = false, leavingConstraints: Bool = false,
+    looking: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
   ) throws {
     do {
       try self.init(
         decided: stage, survey: survey, request: request, scansAll: scansAll,
-        leavingConstraints: leavingConstraints, looking: looking)
+        searchesDefects: searchesDefects, leavingConstraints: leavingConstraints, looking: looking)
     } catch let fallback as RowFallback {
       try self.init(
         decided: stage.falling(back: fallback), survey: survey, request: request,
-        scansAll: scansAll, leavingConstraints: leavingConstraints, looking: looking)
+        scansAll: scansAll, searchesDefects: searchesDefects,
+        leavingConstraints: leavingConstraints, looking: looking)
     }
   }
 
   private init(
     decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool,
-    leavingConstraints: Bool, looking: (_ done: Int64, _ all: Int64) -> Void
+    searchesDefects: Bool, leavingConstraints: Bool, looking: (_ done: Int64, _ all: Int64) -> Void
   ) throws {
     self.survey = survey
     let scansAll = scansAll || request.sourceCheck == .full
@@ -72,7 +75,9 @@ package struct StageAssessment: Sendable {
     switch stage.work {
     case .rows(let steps):
       let assessment = try Assessment(
-        survey: survey, steps: steps, scansAll: scansAll, keepsHistory: request.history == .keep,
+        survey: survey, steps: steps, scansAll: scansAll,
+        defects: searchesDefects ? try search.open() : nil,
+        keepsHistory: request.history == .keep,
         leavingConstraints: leavingConstraints, mended: stage.mended,
         requiresRules: request.validation == .strict)
       kind = .rows(assessment)

@@ -76,7 +76,7 @@ extension StoreReader {
 extension StoreReader.TableEntry {
   /// Whether the table begins with the columns that Core Data gives to one of entities; the first
   /// of them stands for the number of the row.
-  fileprivate func beginsAsUsual(_ name: String) -> Bool {
+  func beginsAsUsual(_ name: String) -> Bool {
     [name, "\"\(name)\""].contains {
       statement.hasPrefix("CREATE TABLE \($0) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER,")
     }

@@ -5,10 +5,10 @@ package struct TableDivision: Sendable {
   private let reader: StoreReader
   private let least: Int64
   private let readers: Int
-  private let file: SourceFile
+  let file: SourceFile
   private let pageSize: Int
   /// The tables of a store that is large enough to have large ones.
-  private let entries: [String: StoreReader.TableEntry]
+  let entries: [String: StoreReader.TableEntry]
 
   /// The bytes of leaves from which on a table is shared: of fewer a pass takes no longer than to
   /// open the store once more.
