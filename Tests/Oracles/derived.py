@@ -16,9 +16,9 @@ FUNCTIONS = ("NSCoreDataDATriggerUpdatedAffectedObjectValue",
 NUMBERS = ("Integer 16", "Integer 32", "Integer 64", "Double", "Float", "Boolean", "String")
 
 
-def plant(path, seed):
-    """Adds derived attributes and R-trees to root entities of a model; what is added depends on the
-    names alone, so that two versions have much of it in common."""
+def plant(path, seed, trees=True):
+    """Adds derived attributes, and R-trees unless told otherwise, to root entities of a model; what
+    is added depends on the names alone, so that two versions have much of it in common."""
     file = f"{path}/contents"
     tree = ET.parse(file)
     entities = {e.get("name"): e for e in tree.getroot().findall("entity")}
@@ -52,7 +52,7 @@ def plant(path, seed):
                         and a.get("derived") != "YES":
                     add(entity, f"value_{own}", a.get("attributeType"), f"{own}.{a.get('name')}")
                     break
-        if chosen(name, "place"):
+        if trees and chosen(name, "place"):
             for coordinate in ("latitude", "longitude"):
                 ET.SubElement(entity, "attribute", name=coordinate, optional="YES",
                               attributeType="Double")
