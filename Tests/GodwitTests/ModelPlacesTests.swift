@@ -124,6 +124,21 @@ import Testing
     #expect(try MappingModelFile(inferredFrom: one, to: other).unreadParts == diff.notCompared)
   }
 
+  @Test func `class names, which a migrated store does not keep, are no differences`() throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let (store, plain) = (FilePath(given.store.path), FilePath(given.version("1").path))
+    let named = FilePath("\(given.folder.path)/Named.xcdatamodel")
+    let text = try String(contentsOfFile: "\(plain)/contents", encoding: .utf8)
+    try FileManager.default.createDirectory(
+      atPath: named.string, withIntermediateDirectories: true)
+    try text.replacing("<entity ", with: "<entity representedClassName=\"Own\" ")
+      .write(toFile: "\(named)/contents", atomically: true, encoding: .utf8)
+    #expect(text.contains("<entity "))
+    #expect(try ModelDiff(from: store, to: named).isAlike)
+    #expect(try ModelDiff(from: named, to: store).isAlike)
+    #expect(try !ModelDiff(from: plain, to: named).isAlike)
+  }
+
   @Test func `a mapping model that lies beside the model is named where it is used`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     let file = given.folder.appending(path: "Found.json")

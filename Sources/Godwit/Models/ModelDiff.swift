@@ -134,12 +134,17 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
   ) {
     (self.first, self.second) = ("\(first)", "\(second)")
     let isWay = steps.count > 1 || steps.contains { !$0.mappings.isEmpty }
-    let comparison =
+    var comparison =
       isWay
       ? ModelComparison(along: steps.map(\.compared)) : ModelComparison(from: old, to: new)
     if isWay, let start = steps.first?.source {
       way = ([start] + steps.map(\.destination)).map { "\(VersionText($0.labels))" }
     }
+    // A store that was migrated keeps no class names (docs/reference/model-format.md).
+    let hasClassless = [(first, old), (second, new)].contains { path, model in
+      HeldStore.isStore(path) && model.entities.allSatisfy { $0.className == nil }
+    }
+    if hasClassless { comparison.removeClasses() }
     isAlike = comparison.isAlike
     notCompared = [(first, old), (second, new)].flatMap { $1.unreadHashedSentences(of: "\($0)") }
     changes = comparison.changes.map { Change($0) }

@@ -84,6 +84,16 @@ package struct ModelComparison: Hashable, Codable, Sendable {
   /// Whether nothing differs.
   package var isAlike: Bool { changes.isEmpty && entities.isEmpty }
 
+  /// Removes the differences of class names, where one model was kept without them.
+  package mutating func removeClasses() {
+    for place in entities.indices {
+      entities[place].changes.removeAll { $0.aspect == "class" }
+    }
+    let alike = entities.filter { $0.fate == .changed && $0.changes.isEmpty && $0.parts.isEmpty }
+    entities.removeAll { alike.contains($0) }
+    same = (same + alike.map(\.name)).sorted()
+  }
+
   /// Compares two models.
   package init(from old: ManagedObjectModel, to new: ManagedObjectModel) {
     self.init(along: [ComparedStep(from: old, to: new)])
