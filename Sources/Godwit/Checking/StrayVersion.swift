@@ -7,6 +7,8 @@ import SystemPackage
 /// release, as a rule, or deleted.
 struct StrayVersion {
   private let bundle: FilePath
+  /// The name under which the lock of released versions has it.
+  private let released: String?
   private let nearest: LockedVersion?
   private let edits: [LockedVersion.Edit]
 
@@ -18,7 +20,12 @@ struct StrayVersion {
     else { return nil }
     self.bundle = bundle
     let own = LockedVersion(name: "", model: survey.model)
-    nearest = (try? VersionLock(of: bundle))?.nearest(to: own)
+    // A lock that cannot be read is told by `check --locked`.
+    let lock = try? VersionLock(contentsOf: VersionLock.file(of: bundle))
+    let name = lock?.locked.first { $0.hashes(like: own) }?.name
+    let now = try? VersionLock(of: bundle)
+    released = name
+    nearest = now?.locked.first { $0.name == name } ?? now?.nearest(to: own)
     let isPart = preview.prepared.request.configuration != nil
     edits = (nearest.map { own.edits(to: $0) } ?? []).filter { edit in
       // The store has those of its configuration alone.
@@ -28,8 +35,10 @@ struct StrayVersion {
 
   /// What it means, and what to do.
   var sentence: String {
+    let changes = edits.isEmpty ? "" : ", in which \(ListText(edits.map(\.words)))"
     let likely = nearest.map {
-      " The nearest is \($0.name)\(edits.isEmpty ? "" : ", in which \(ListText(edits.map(\.words)))")."
+      $0.name == released
+        ? " It was released as \($0.name)\(changes)." : " The nearest is \($0.name)\(changes)."
     }
     return
       "No version of \(bundle) is the store's, so Core Data would find no model for it; here its "

@@ -171,7 +171,8 @@ public struct VersionLock: Hashable, Sendable {
     return [Problem(.turnedBack, current, others: [before])]
   }
 
-  /// The version that shares most entities with another one; nil where none shares any.
+  /// The version that shares most entities with another one, of several the one with the fewest
+  /// edits; nil where none shares any.
   func nearest(to version: LockedVersion) -> LockedVersion? {
     func common(_ other: LockedVersion) -> Int {
       other.entities.count { name, entity in
@@ -181,7 +182,10 @@ public struct VersionLock: Hashable, Sendable {
     func named(_ other: LockedVersion) -> Int {
       other.entities.keys.count { version.entities[$0] != nil }
     }
-    let found = versions.max { (common($0), named($0)) < (common($1), named($1)) }
+    func rank(_ other: LockedVersion) -> (Int, Int, Int) {
+      (common(other), named(other), -version.edits(to: other).count)
+    }
+    let found = versions.max { rank($0) < rank($1) }
     return found.flatMap { named($0) > 0 ? $0 : nil }
   }
 }
