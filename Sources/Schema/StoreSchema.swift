@@ -87,6 +87,8 @@ package struct StoreSchema: Sendable {
     placesByRoot = Self.places(of: tables, by: \.rootName)
     placesByName = Self.places(of: tables, by: \.name)
     joinTables = layout.joinTables()
+    let clashes = Self.clashes(of: tables, joinTables)
+    guard clashes.isEmpty else { throw SchemaError(places: [], clashes: clashes) }
     (indexes, omissions) = IndexLayout(
       model: model, tables: tables, joinTables: joinTables
     ).indexes()
@@ -129,6 +131,22 @@ package struct StoreSchema: Sendable {
   ) -> [String: Int] {
     Dictionary(
       tables.enumerated().map { (name($1), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// The names that SQLite takes for one, of tables that a model needs and of Core Data's own.
+  private static func clashes(
+    of tables: [EntityTable], _ joins: [JoinTable]
+  ) -> [SchemaError.Clash] {
+    let own: Set<String> = ["Z_METADATA", "Z_MODELCACHE", "Z_PRIMARYKEY"]
+    var owners: [String: [String]] = [:]
+    for table in tables { owners[table.name.uppercased(), default: []].append(table.rootName) }
+    for join in joins {
+      owners[join.name.uppercased(), default: []].append(
+        "\(join.first.entityName).\(join.first.relationshipName)")
+    }
+    return owners.sorted { $0.key < $1.key }
+      .filter { $0.value.count > (own.contains($0.key) ? 0 : 1) }
+      .map { SchemaError.Clash(table: $0.key, owners: $0.value.sorted()) }
   }
 
   private static func checkSupported(_ model: ManagedObjectModel) throws(SchemaError) {
@@ -175,8 +193,18 @@ package struct SchemaError: Error, Hashable, Sendable {
     package var columns: Int
   }
 
+  /// A table of which there would be two.
+  package struct Clash: Hashable, Sendable {
+    /// The name of the table.
+    package var table: String
+    /// The root entities and relationships that need it; one where it is Core Data's own.
+    package var owners: [String]
+  }
+
   /// All such attributes of the model.
   package var places: [Place]
   /// All such tables of the model.
   package var wide: [Wide] = []
+  /// All such tables of the model.
+  package var clashes: [Clash] = []
 }

@@ -129,6 +129,25 @@ struct StoreSchemaTests {
     #expect(error?.wide.map(\.entity) == ["Thing"] && error?.wide.map(\.columns) == [2_001])
   }
 
+  @Test(arguments: [
+    (["Item", "item"], "ZITEM", ["Item", "item"]), (["_METADATA"], "Z_METADATA", ["_METADATA"]),
+    (["A", "B", "_1bs"], "Z_1BS", ["A.bs", "_1bs"]),
+  ])
+  func `two tables of one name are told`(
+    names: [String], table: String, owners: [String]
+  ) throws {
+    let entities = names.map { name in
+      switch name {
+      case "A": Entity(name, [], [.toMany("bs", "B", inverse: "as")])
+      case "B": Entity(name, [], [.toMany("as", "A", inverse: "bs")])
+      default: Entity(name, [.optional("title")])
+      }
+    }
+    let model = try ManagedObjectModel(entities: entities)
+    let error = #expect(throws: SchemaError.self) { try StoreSchema(model) }
+    #expect(error?.clashes.map(\.table) == [table] && error?.clashes.map(\.owners) == [owners])
+  }
+
   @Test func `a statement quotes names that SQL would misread`() throws {
     let model = try ManagedObjectModel(Entity("Größe", [.optional("it\"s")]))
     let table = try #require(try StoreSchema(model).tables.first)

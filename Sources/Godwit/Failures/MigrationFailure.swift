@@ -183,7 +183,14 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
       "\(table.entity) with its subentities needs a table of \(GroupedText(table.columns)) columns, "
         + "and SQLite allows \(most): move attributes to another entity."
     }
-    self.init(.impossible, unknown + wide)
+    let clashes = error.clashes.map { clash in
+      clash.owners.count == 1
+        ? "\(clash.owners[0]) would have the table \(clash.table), which is Core Data's own: give it "
+          + "another name."
+        : "\(ListText(clash.owners)) would share the table \(clash.table), and how Core Data names "
+          + "the second is not known: give them names that differ by more than case."
+    }
+    self.init(.impossible, unknown + wide + clashes)
   }
 }
 
