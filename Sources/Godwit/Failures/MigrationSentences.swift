@@ -183,7 +183,8 @@ package struct VersionSpan: CustomStringConvertible {
     case (true, true): ""
     case (true, false): " to \(VersionText(to))"
     case (false, true): " from \(VersionText(from))"
-    case (false, false): " from \(VersionText(from)) to \(VersionText(to))"
+    case (false, false):
+      " from \(VersionText(from)) to \(from == to ? "another " : "")\(VersionText(to))"
     }
   }
 

@@ -89,7 +89,12 @@ public struct MigrationReceiptFiles: Sendable {
   private func describe(_ report: MigrationReport) throws -> MigrationReceipt {
     var old = source.description
     old.versions = report.steps.first?.from ?? []
-    old.keptAs = report.oldStore
+    // Beside the store as it was named, unless that is a link to another folder.
+    let beside = report.oldStore.flatMap { FilePath($0).lastComponent }.map {
+      request.store.removingLastComponent().appending($0)
+    }
+    let isThere = try beside.map { try Files.fileStatusIfPresent($0) != nil } ?? false
+    old.keptAs = isThere ? beside?.string : report.oldStore
     try requireSame(FilePath(report.oldStore ?? report.store))
     var new = try SealedStore(
       FilePath(report.destination), versions: report.steps.last?.to ?? old.versions,

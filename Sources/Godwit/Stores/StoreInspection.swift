@@ -65,7 +65,8 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
 
     /// Whether and where it was found.
     var words: String {
-      version.map { "found as version \"\($0)\"" } ?? (found ? "found" : "not found")
+      version.map { "found as version \"\($0)\"" }
+        ?? (found ? "found" : "not found, --models names its folder")
     }
   }
 
