@@ -44,6 +44,9 @@ extension SourceEngine {
 
   /// Those of SQL, of rows that are updated where they are, and of indexes that are filled by
   /// pages (`IndexFilling`): small ones do not count.
+  ///
+  /// Measured as docs/explanation/performance.md states ("Costs of engines"). For another engine
+  /// of this kind, measure them again.
   package static var costs: PhaseCosts {
     var costs = SQLEngine.costs
     costs.indexEntry = 0.2e-6

@@ -3,7 +3,8 @@ package import Schema
 
 /// What the phases of a stage cost in an engine: seconds on two cores and a fast disk of 2025.
 ///
-/// How fast another machine is shows while it works (`ProgressEstimate`).
+/// How fast another machine is shows while it works (`ProgressEstimate`). Where the constants of
+/// each engine come from: docs/explanation/performance.md, "Costs of engines".
 package struct PhaseCosts: Hashable, Sendable {
   /// What a migration takes however few rows there are: processes, files and their syncs.
   package static let fixedSeconds = 0.05
