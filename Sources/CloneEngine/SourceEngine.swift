@@ -60,9 +60,9 @@ extension SourceEngine {
     do {
       if let reason = try StayingTrees.refusal(of: stage) { return reason }
       let trees = try StayingTrees(stage, altersTables: altersTables)
-      if trees.tables.isEmpty { return "no table stays as it is" }
+      if trees.tables.isEmpty { return "no table stays unchanged" }
       return try isWorthwhile(trees, for: stage)
-        ? nil : "so much of the store changes that writing it anew takes less time"
+        ? nil : "so much of the store changes that writing a new one is faster"
     } catch {
       // Whatever cannot be read of the schema ends the plan of any engine.
       return "the store's schema cannot be read"

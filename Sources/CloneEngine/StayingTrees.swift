@@ -38,7 +38,7 @@ package struct StayingTrees: Hashable, Codable, Sendable {
   static func refusal(of stage: StageInput) throws -> String? {
     guard case .rows(let program) = stage.work else { return "objects are made one by one" }
     let survey = stage.survey
-    if stage.remakesIndexes { return "indexes may have to be made anew" }
+    if stage.remakesIndexes { return "indexes may have to be built again" }
     if survey.header.pageSize != 4096 || survey.header.reservedBytes != 0 {
       return "the store has pages of another size than the new one"
     }

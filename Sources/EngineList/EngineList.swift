@@ -40,11 +40,11 @@ package enum EngineList {
   package static func choose(for stage: StageInput, wish: EngineName?) -> Choice {
     if case .objects(_, let fallback) = stage.work {
       return Choice(
-        engine: ObjectEngine.self, reason: fallback?.words ?? "it was asked for")
+        engine: ObjectEngine.self, reason: fallback?.words ?? "it was requested")
     }
     if let wanted = rowEngine(wish: wish) {
       guard let refusal = wanted.refusal(of: stage) else {
-        return Choice(engine: wanted, reason: "it was asked for")
+        return Choice(engine: wanted, reason: "it was requested")
       }
       if wanted.name == EditEngine.name {
         // Whoever asks for the least time and room gets what comes next to it.
@@ -61,7 +61,7 @@ package enum EngineList {
     if CloneEngine.isWorthwhile(for: stage) {
       return Choice(
         engine: CloneEngine.self,
-        reason: "most of the store stays as it is, and the file system shares its blocks")
+        reason: "most of the store stays unchanged, and the file system shares its blocks")
     }
     if let refusal = PageEngine.refusal(of: stage) {
       return Choice(engine: standard, reason: refusal)

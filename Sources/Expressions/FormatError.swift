@@ -53,7 +53,7 @@ extension FormatError.Problem: CustomStringConvertible {
     case .tooComplex: "too long or too deeply nested"
     case .textEnds(let expected): "the text ends where \(expected) is expected"
     case .unexpected(let found, let expected): "\(found) where \(expected) is expected"
-    case .strayCharacter(let character): "\(character) has no meaning here"
+    case .strayCharacter(let character): "\(character) is not valid here"
     case .unterminatedString: "a quoted text that does not end"
     case .badNumber(let digits): "\(digits) is not a number"
     case .unknownFunction(let name): "no function is called \(name)"

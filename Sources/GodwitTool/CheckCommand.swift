@@ -6,10 +6,10 @@ import SystemPackage
 struct CheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Tells whether stores need a migration and can be migrated; changes none.",
+    abstract: "Reports whether stores need a migration and can be migrated; changes nothing.",
     discussion: """
-      All reasons against a migration are listed. Several stores, folders, --migrate, --junit and \
-      --report give one table, and end with the highest status of all stores.
+      Lists every reason against a migration. Several stores, folders, --migrate, --junit and \
+      --report give one table; the exit status is the highest of all stores.
       """,
     examples: [
       "godwit check Shop.sqlite --to Shop.xcdatamodeld",
@@ -18,10 +18,10 @@ struct CheckCommand: AsyncParsableCommand {
       "godwit check --every-version --to Shop.xcdatamodeld",
     ],
     statuses: [
-      0: "no store needs a migration, or each that does can be migrated",
+      0: "every store can be migrated, or needs no migration",
       1: "with --exit-status: a migration is needed, and possible",
-      65: "a store is damaged, or a result differs from what it should be",
-      66: "a store is not there, or a folder has none",
+      65: "a store is damaged, or a result is not as expected",
+      66: "a store does not exist, or a folder has none",
       75: "the check was interrupted",
       78: "a store cannot be migrated",
     ],
@@ -32,7 +32,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The SQLite stores to check, and folders, in which all stores are.",
+      "SQLite stores to check, and folders, whose stores are all checked.",
       valueName: "store-or-folder"))
   var stores: [FilePath] = []
 
@@ -46,37 +46,40 @@ struct CheckCommand: AsyncParsableCommand {
   @Flag(help: "Migrate a copy of each store that needs it, verify the copy and remove it.")
   var migrate = false
 
-  @Flag(help: "Leave out the comparison of each migrated copy with its store.")
+  @Flag(help: "Skip the comparison of each migrated copy with its store.")
   var noCompare = false
 
-  @Option(help: "Write what was found to this file, in the XML of JUnit.")
+  @Option(help: "Write the findings to this file as JUnit XML.")
   var junit: FilePath?
 
   @Option(
     help: ArgumentHelp(
-      "Write what was found to this file, as a page: a matrix of stores and versions.",
+      "Write the findings to this file as a page: a matrix of stores and versions.",
       valueName: "file.html"))
   var report: FilePath?
 
   @OptionGroup(title: "Servers")
   var places: CheckPlaceOptions
 
-  @Flag(help: "End with 78 if a released version of the model was edited, deleted or passed over.")
+  @Flag(help: "End with 78 if a released version of the model was edited, deleted or skipped.")
   var locked = false
 
   @OptionGroup var guarding: VersionGuardOptions
 
   @Flag(
-    help: "Make a store of each version of the model as well, migrate it and take it back.")
+    help: "Also generate a store of each version of the model, migrate it and roll it back.")
   var everyVersion = false
 
-  @Option(help: "How many objects each store of --every-version has.")
+  @Option(help: "The number of objects in each store of --every-version.")
   var rows: Int64 = 500
 
-  @Option(help: "What determines the values in the stores of --every-version.")
+  @Option(help: "The seed of the values in the stores of --every-version.")
   var seed: UInt64 = 1
 
-  @Flag(help: "Suggest what would make the migration possible, and try it on the store.")
+  @Flag(
+    help: """
+      Suggest changes that make the migration possible, and try them on a copy of the store.
+      """)
   var suggest = false
 
   @Option(
@@ -93,19 +96,19 @@ struct CheckCommand: AsyncParsableCommand {
 
   func validate() throws {
     if stores.isEmpty && !everyVersion {
-      throw ValidationError("Name at least one store, or --every-version to have stores made.")
+      throw ValidationError("Name at least one store, or --every-version, which generates stores.")
     }
     if suggest && (stores.count != 1 || everyVersion) {
-      throw ValidationError("--suggest is about one store: name no other.")
+      throw ValidationError("--suggest applies to one store: name no other.")
     }
     if output != nil && !suggest {
-      throw ValidationError("--output is the folder for what --suggest writes.")
+      throw ValidationError("--output is the folder for the files of --suggest: add --suggest.")
     }
     if json && places.annotate == .gitlab {
       throw ValidationError("--json and --annotate gitlab both print JSON: leave one out.")
     }
     if noCompare && !migratesCopies {
-      throw ValidationError("--no-compare leaves out what only --migrate does.")
+      throw ValidationError("--no-compare needs --migrate, which does the comparison: add it.")
     }
   }
 
@@ -129,7 +132,7 @@ struct CheckCommand: AsyncParsableCommand {
     let file = try junit.map { try JUnitReportFile($0, besides: entries.map(\.path)) }
     let page = try self.report.map { try CheckReportPage($0, besides: entries.map(\.path)) }
     if suggest, entries.count != 1 {
-      throw ValidationError("--suggest is about one store: name it.")
+      throw ValidationError("--suggest applies to one store: name it.")
     }
     let files = try places.files(besides: entries.map(\.path))
     let found = try await findings(entries, by: check)
@@ -225,7 +228,7 @@ struct CheckCommand: AsyncParsableCommand {
         text: "\(finding.store):\(versions) needs a migration, which is possible.")
     } else {
       let version = finding.to.isEmpty ? "" : ", \(VersionText(finding.to))"
-      out.line(text: "\(finding.store): has this model already\(version).")
+      out.line(text: "\(finding.store): already has this model\(version).")
     }
     for note in finding.notes(settlesDefects: loss.settlesDefects) { out.line(text: "  \(note)") }
   }

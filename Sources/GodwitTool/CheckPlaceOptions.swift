@@ -6,17 +6,17 @@ import SystemPackage
 struct CheckPlaceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Print what was found at its line of the model: github (annotations, and a summary of the job), "
+      "Print each finding with its line in the model: github (annotations and a job summary), "
         + "gitlab (Code Quality, instead of the table) or plain.", valueName: "form"))
   var annotate: AnnotationText.Format?
 
   @Option(
     help: ArgumentHelp(
-      "Write what was found to this file, in SARIF for code scanning.", valueName: "file"))
+      "Write the findings to this file as SARIF, for code scanning.", valueName: "file"))
   var sarif: FilePath?
 
   @Option(
-    help: ArgumentHelp("Write a summary to this file, in Markdown.", valueName: "file.md"))
+    help: ArgumentHelp("Write a summary to this file as Markdown.", valueName: "file.md"))
   var summary: FilePath?
 
   /// Whether any of them is given.

@@ -8,7 +8,7 @@ struct ControlOptions: ParsableArguments {
   var path: FilePath
 
   @Option(
-    help: ArgumentHelp("How long to wait for the migration.", valueName: "seconds"))
+    help: ArgumentHelp("How long to wait for the migration to respond.", valueName: "seconds"))
   var wait = 10.0
 
   @Flag(help: "Print the state of the migration as JSON, as `status` does.")
@@ -31,24 +31,24 @@ struct ControlOptions: ParsableArguments {
     let text = StatusText(path: path, status: answer.status)
     Terminal.standardError.line(
       text: answer.status.state.isOpen
-        ? "godwit: asked, and not there yet: \(text.headline)"
+        ? "godwit: requested, but not done yet: \(text.headline)"
         : "godwit: too late: \(text.headline)")
     throw ExitCode(69)
   }
 
   static let statuses: KeyValuePairs<Int32, String> = [
-    0: "the migration has done so",
-    66: "nothing is known of one",
-    69: "it has not in time, or none is running",
-    73: "another user runs it",
+    0: "the migration has obeyed",
+    66: "no migration is known",
+    69: "the migration did not respond in time, or none is running",
+    73: "another user runs the migration",
   ]
 }
 
 struct PauseCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause",
-    abstract: "Lets a running migration stand still until `resume`.",
-    discussion: "Its processes stay, write nothing and keep the store locked.",
+    abstract: "Pauses a running migration until `resume`.",
+    discussion: "Its processes stay alive, write nothing and keep the store locked.",
     examples: ["godwit pause Shop.sqlite"],
     statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
@@ -56,15 +56,15 @@ struct PauseCommand: AsyncParsableCommand {
 
   func run() async throws {
     let answer = try await options.control.pause(within: options.time)
-    try options.show(answer, done: "paused; `godwit resume` lets it go on")
+    try options.show(answer, done: "paused; `godwit resume` resumes it")
   }
 }
 
 struct ResumeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume",
-    abstract: "Lets a paused migration go on.",
-    discussion: "An interrupted one goes on when its command is started again.",
+    abstract: "Resumes a paused migration.",
+    discussion: "To resume an interrupted migration, start its command again.",
     examples: ["godwit resume Shop.sqlite"],
     statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
@@ -78,10 +78,10 @@ struct ResumeCommand: AsyncParsableCommand {
         Terminal.standardOutput.line(json: try JSONOutput.text(value: answer.status))
       }
       Terminal.standardError.line(
-        text: "godwit: asked to go on, and it still waits until \(file) is removed.")
+        text: "godwit: resume requested, but the migration still waits until \(file) is removed.")
       throw ExitCode(69)
     }
-    try options.show(answer, done: "goes on")
+    try options.show(answer, done: "resumed")
   }
 }
 
@@ -90,8 +90,8 @@ struct CancelCommand: AsyncParsableCommand {
     commandName: "cancel",
     abstract: "Stops a running migration, as SIGTERM does.",
     discussion: """
-      The store stays as it is. What is done so far stays in the work folder: the same command goes \
-      on from there, and `discard` removes it.
+      The store stays unchanged. Completed work stays in the work folder: the same command resumes \
+      from it, and `discard` removes it.
       """,
     examples: ["godwit cancel Shop.sqlite"],
     statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
@@ -109,26 +109,26 @@ struct SetCommand: AsyncParsableCommand {
     commandName: "set",
     abstract: "Changes the workers or the speed of a running migration.",
     discussion: """
-      Workers above the number end with the work order that they have; more of them start as soon \
-      as --memory has room.
+      With a lower number, workers end after their current work order. With a higher one, more \
+      workers start as soon as --memory has room.
       """,
     examples: ["godwit set Shop.sqlite --workers 4 --rate 50M"],
     statuses: ControlOptions.statuses, page: "docs/how-to/control.md")
 
   @OptionGroup var options: ControlOptions
 
-  @Option(parsing: .unconditional, help: "How many workers run at a time: 1 to 256.")
+  @Option(parsing: .unconditional, help: "The number of workers at a time: 1 to 256.")
   var workers: Int?
 
   @Option(
     help: ArgumentHelp(
-      "What all workers together may read of the store in a second, such as 50M; 0 has no limit.",
+      "The maximum that all workers together read per second, such as 50M; 0 for no limit.",
       valueName: "bytes"))
   var rate: MigrationControl.Rate?
 
   func validate() throws {
     if workers == nil && rate == nil {
-      throw ValidationError("Say what to change with --workers or --rate.")
+      throw ValidationError("Name what to change: --workers or --rate.")
     }
     if let workers { try OptionLimits.check(workers: workers) }
   }

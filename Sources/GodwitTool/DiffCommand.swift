@@ -7,21 +7,21 @@ struct DiffCommand: ParsableCommand {
     commandName: "diff",
     abstract: "Shows how two models or two stores differ.",
     discussion: """
-      Of two models: entities, attributes, relationships, indexes and constraints that are new, lost, \
-      renamed or changed, and whether a mapping can be inferred, with all reasons against it. Of two \
-      stores of one model: objects, values, references and orders, by key. Of two stores of different \
-      models: how the models differ. A store and a model: their models. Nothing is changed. `verify` \
-      compares a store with what a migration made of it.
+      Of two models, it shows entities, attributes, relationships, indexes and constraints that \
+      are new, lost, renamed or changed. It shows whether a mapping can be inferred, with every \
+      reason against it. Of two stores with the same model, it compares objects, values, \
+      references and orders, by key. Otherwise it compares the models. Nothing is changed. \
+      `verify` compares a store with the result of its migration.
       """,
     examples: [
       "godwit diff 'Shop.xcdatamodeld/Shop 2.xcdatamodel' Shop.xcdatamodeld",
       "godwit diff Shop.sqlite Old.sqlite --limit 10",
     ],
     statuses: [
-      0: "the two are alike",
+      0: "the two are equal",
       1: "they differ",
       65: "a part could not be compared and nothing else differs, or one is damaged",
-      66: "one of them is not there",
+      66: "one of them does not exist",
     ],
     page: "docs/how-to/inspecting.md")
 
@@ -31,16 +31,19 @@ struct DiffCommand: ParsableCommand {
   @Argument(help: "A store, a bundle (its current version), a version, a folder or app.")
   var first: FilePath
 
-  @Argument(help: "The model or the store with which it is compared.")
+  @Argument(help: "The model or store to compare it with.")
   var second: FilePath
 
   @Option(
     help: ArgumentHelp(
-      "Where the models of stores may be found. May be repeated.", valueName: "path"))
+      "A place to search for the models of the stores. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
   @Option(
-    parsing: .unconditional, help: "How many differences of stores to print; all are counted.")
+    parsing: .unconditional,
+    help: """
+      The maximum number of differences of stores to print; all are counted.
+      """)
   var limit = 100
 
   @Flag(help: "Print JSON.")

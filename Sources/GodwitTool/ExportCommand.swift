@@ -7,10 +7,10 @@ struct ExportCommand: ParsableCommand {
     commandName: "export",
     abstract: "Writes the data of a store as CSV, JSON or a plain SQLite database.",
     discussion: """
-      Each entity becomes a file with real property names, types and ISO 8601 dates, each many-to-many \
-      relationship a file of pairs. External files are copied, and JSON, property lists and keyed \
-      archives in binary attributes are decoded. The folder also has export.json, which lists tables \
-      and columns. The store is not changed.
+      Each entity becomes a file with property names, types and ISO 8601 dates. Each many-to-many \
+      relationship becomes a file of pairs. External files are copied. JSON, property lists and \
+      keyed archives in binary attributes are decoded. The file export.json lists tables and \
+      columns. The store is not changed.
       """,
     examples: [
       "godwit export Shop.sqlite --output Shop-csv",
@@ -32,7 +32,7 @@ struct ExportCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "An entity to export, with its subentities; all if not given. May be repeated.",
+      "An entity to export, with its subentities; all by default. May be repeated.",
       valueName: "name"))
   var entity: [String] = []
 
@@ -47,7 +47,7 @@ struct ExportCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Where the store's own model may be found. May be repeated.", valueName: "path"))
+      "A place to search for the store's own model. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
   @Option(help: ArgumentHelp("The folder to create.", valueName: "folder"))

@@ -5,40 +5,40 @@ import SystemPackage
 struct GenerateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "generate",
-    abstract: "Makes a store with made-up objects of any model.",
+    abstract: "Generates a store with objects of any model.",
     discussion: "The same arguments give the same bytes.",
     examples: [
       "godwit generate Shop.xcdatamodeld --version 'Shop 3' --rows 9000 --output Test.sqlite"
     ],
-    statuses: [73: "there is a file of that name already"],
+    statuses: [73: "a file of that name already exists"],
     page: "docs/how-to/swiftdata.md")
 
   @Argument(help: "A model bundle, a single version, or a folder or app with a model.")
   var model: FilePath
 
-  @Option(help: "The version of the bundle, if not its current one.")
+  @Option(help: "The version of the bundle; the current one by default.")
   var version: String?
 
   @Option(
     parsing: .unconditional,
-    help: "How many objects, in equal shares over the entities that can have any.")
+    help: "The number of objects, divided equally among the entities that can have objects.")
   var rows: Int64
 
   @Option(
     help: """
-      How many transactions the persistent history has; without this and --changes, the store keeps \
-      none.
+      The number of transactions in the persistent history. Without this and --changes, the store \
+      has no history.
       """)
   var transactions: Int64?
 
   @Option(
     help: """
-      How many inserts, updates and deletes they have together; eight for each transaction, if that \
-      is left open.
+      The number of inserts, updates and deletes in all transactions; by default eight per \
+      transaction.
       """)
   var changes: Int64?
 
-  @Option(help: "Decides all values.")
+  @Option(help: "The seed of all values.")
   var seed: UInt64 = 1
 
   @Flag(

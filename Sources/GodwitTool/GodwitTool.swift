@@ -32,18 +32,18 @@ struct RootCommand: AsyncParsableCommand {
       "godwit migrate Shop.sqlite --to Shop.xcdatamodeld",
     ],
     statuses: [
-      0: "done, or nothing to do",
+      0: "completed, or nothing to do",
       1: "`check --exit-status`: a migration is needed; `diff`: the two differ",
-      64: "wrong usage; `verify`: nothing says how the new store was made",
-      65: "damaged input; `verify`: the two differ, or something could not be judged",
+      64: "wrong usage; `verify`: no record has the options of the migration",
+      65: "damaged input; `verify`: the two differ, or a part could not be compared",
       66: "not found",
-      69: "the store is in use; a migration is paused, or has not obeyed in time",
-      70: "a fault of Godwit's own",
+      69: "the store is in use; a migration is paused, or did not respond in time",
+      70: "an error in Godwit itself",
       71: "the system has too little memory, or too few processes or open files",
-      73: "a permission is missing, or a file of that name is there",
-      74: "cannot write, such as for a full disk",
-      75: "interrupted; the same command goes on where it was",
-      78: "cannot be migrated, or would lose what nobody said may go",
+      73: "a permission is missing, or a file of that name already exists",
+      74: "cannot write, such as on a full disk",
+      75: "interrupted; the same command resumes it",
+      78: "cannot be migrated, or would lose data without consent",
     ],
     page: "docs/commands.md",
     subcommands: commands)
@@ -199,7 +199,7 @@ struct MissingSubcommand: Error {
   init(of command: any ParsableCommand.Type) {
     help = command.helpMessage()
     let name = command == RootCommand.self ? "" : " \(command._commandName)"
-    sentence = "godwit\(name) lacks the name of a command."
+    sentence = "godwit\(name) needs the name of a command."
   }
 }
 

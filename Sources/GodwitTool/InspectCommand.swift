@@ -7,10 +7,10 @@ struct InspectCommand: ParsableCommand {
     commandName: "inspect",
     abstract: "Shows what a store, a model bundle or a model contains.",
     discussion: """
-      Of a bundle, its versions; of one version (--version) entities with attributes, relationships, \
-      indexes and constraints. Of a store, its version, sizes, objects, history; with --entity the \
-      objects themselves, in the order of their keys. What is wrong with single values is shown in \
-      their place. Nothing is changed.
+      Of a bundle, it shows the versions; of one version (--version), entities with attributes, \
+      relationships, indexes and constraints. Of a store, it shows version, sizes, numbers of \
+      objects and history; with --entity, the objects in key order, with defects in place of \
+      invalid values. Nothing is changed.
       """,
     examples: [
       "godwit inspect Shop.xcdatamodeld --version 'Shop 2'",
@@ -19,21 +19,21 @@ struct InspectCommand: ParsableCommand {
       "godwit inspect Shop.xcdatamodeld --schema",
     ],
     statuses: [
-      64: "no such entity, or --where cannot be read or names what there is not",
+      64: "the entity does not exist, or --where is not valid",
       65: "the store or the model is damaged",
-      66: "it is not there",
+      66: "the file does not exist",
     ],
     page: "docs/how-to/inspecting.md")
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var path: FilePath
 
-  @Option(help: "The version of the bundle to show, if not all.")
+  @Option(help: "The version of the bundle to show; all by default.")
   var version: String?
 
   @Option(
     help: ArgumentHelp(
-      "Where the store's own model may be found. May be repeated.", valueName: "path"))
+      "A place to search for the store's own model. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
   @Option(help: "Show objects of this entity of a store, and of its subentities.")
@@ -42,18 +42,19 @@ struct InspectCommand: ParsableCommand {
   @Option(
     name: .customLong("where"),
     help: ArgumentHelp(
-      "Which objects to show, in the syntax of NSPredicate (docs/reference/expressions.md).",
+      "A condition for the objects to show, in the syntax of NSPredicate "
+        + "(docs/reference/expressions.md).",
       valueName: "predicate"))
   var predicate: String?
 
   @Option(
-    parsing: .unconditional, help: "How many objects to show at most; 20 if not given.")
+    parsing: .unconditional, help: "The maximum number of objects to show; 20 by default.")
   var limit: Int64?
 
   @Flag(
     help: """
-      Show texts and bytes of up to 64 MiB whole, with --entity; else the first 120 characters and \
-      16 bytes (isCut in JSON).
+      With --entity, show whole values of up to 64 MiB. Otherwise texts end after 120 characters \
+      and bytes after 16 (isCut in JSON).
       """)
   var whole = false
 
@@ -66,10 +67,12 @@ struct InspectCommand: ParsableCommand {
   func validate() throws {
     if let limit, limit < 0 { throw ValidationError("--limit takes 0 or more.") }
     if entity == nil, predicate != nil || limit != nil {
-      throw ValidationError("--where and --limit choose among the objects that --entity names.")
+      throw ValidationError(
+        "--where and --limit select objects of an entity: name it with "
+          + "--entity.")
     }
     if entity == nil, whole {
-      throw ValidationError("--whole is about objects: name their entity with --entity.")
+      throw ValidationError("--whole shows objects: name their entity with --entity.")
     }
     if entity != nil, schema || version != nil {
       throw ValidationError("--entity shows objects of a store: leave --schema and --version out.")
@@ -80,7 +83,7 @@ struct InspectCommand: ParsableCommand {
     let isModel = ModelInspection.isModel(path)
     if !isModel, version != nil {
       throw MigrationFailure(
-        .usage, "--version names a version of a bundle, and \(path) is none: leave it out.")
+        .usage, "--version names a version of a bundle, and \(path) is not a bundle: leave it out.")
     }
     if isModel, entity != nil {
       throw MigrationFailure(

@@ -5,11 +5,11 @@ import SystemPackage
 struct MapCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "map",
-    abstract: "Writes mapping models as files for people, splits and checks them.",
+    abstract: "Writes mapping models as readable files, splits and checks them.",
     discussion: """
-      With --from and --to alone, writes the mapping model that would be inferred: a start for one \
-      of your own. With one mapping model (.xcmappingmodel, .cdm or .json), writes it in the form of \
-      docs/reference/mapping-file.md. With several, checks that they make one migration together.
+      With only --from and --to, writes the inferred mapping model, which you can edit. With one \
+      mapping model (.xcmappingmodel, .cdm or .json), writes it in the form of \
+      docs/reference/mapping-file.md. With several, checks that together they make one migration.
       """,
     examples: [
       "godwit map --from Shop.sqlite --to Shop.xcdatamodeld --output Shop2to4.json",
@@ -31,16 +31,16 @@ struct MapCommand: ParsableCommand {
 
   @Flag(
     help: ArgumentHelp(
-      "Split the mapping model into independent ones, or tell what prevents it."))
+      "Split the mapping model into independent ones, or report what prevents it."))
   var split = false
 
-  @Flag(help: "Check that the mapping models make one migration together; write nothing.")
+  @Flag(help: "Check that the mapping models together make one migration; write nothing.")
   var check = false
 
   @Option(
     help: ArgumentHelp(
-      "The file to write, or with --split the folder, which is made if it is not there; without "
-        + "it, standard output gets the text.",
+      "The file to write; standard output by default. With --split, the folder, which is created "
+        + "if needed.",
       valueName: "path"))
   var output: FilePath?
 
@@ -55,7 +55,7 @@ struct MapCommand: ParsableCommand {
       throw ValidationError("--split takes one mapping model and no --check.")
     }
     if output != nil && (check || files.count > 1) {
-      throw ValidationError("A check writes nothing: leave --output out.")
+      throw ValidationError("A check writes no file: leave --output out.")
     }
   }
 
@@ -152,7 +152,7 @@ struct MapCommand: ParsableCommand {
     ] where named == nil && !file.embedsModel(side) {
       throw MigrationFailure(
         .usage,
-        "\(file.path ?? "") does not hold its \(side.rawValue) model: name it with --\(option).")
+        "\(file.path ?? "") does not contain its \(side.rawValue) model: name it with --\(option).")
     }
   }
 }

@@ -13,10 +13,10 @@ struct MigrateCommand: AsyncParsableCommand {
     commandName: name,
     abstract: "Migrates stores to another version of their model.",
     discussion: """
-      Without --output the new store takes the place of the old one once it is complete and \
-      verified; the old one is kept as STORE.before-TIME. An interrupted migration goes on when \
-      the same command is started again. Of several stores each is migrated as by itself, small \
-      ones several at a time, whatever becomes of the others; the status is the highest of all.
+      Without --output, the new store replaces the old one once it is complete and verified. The \
+      old one is kept as STORE.before-TIME. To resume an interrupted migration, start the same \
+      command again. Each of several stores is migrated separately, small ones several at a time. \
+      A failure does not stop the others; the exit status is the highest of all.
       """,
     examples: [
       "godwit migrate Shop.sqlite --to Shop.xcdatamodeld",
@@ -25,9 +25,9 @@ struct MigrateCommand: AsyncParsableCommand {
       "godwit migrate Old.sqlite Shop.sqlite --to Shop.xcdatamodeld",
     ],
     statuses: [
-      0: "done, or nothing to do",
-      75: "interrupted: the same command goes on where it was",
-      78: "cannot be migrated, or would lose what nobody said may go",
+      0: "completed, or nothing to do",
+      75: "interrupted: the same command resumes it",
+      78: "cannot be migrated, or would lose data without consent",
     ],
     page: "docs/reference/migration.md")
 
@@ -46,37 +46,37 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      Write the new store to this file and leave the old one alone; those of several stores go to \
-      this folder.
+      Write the new store to this file, and do not change the old one. With several stores, the \
+      folder of the new ones.
       """, valueName: "file-or-folder"))
   var output: FilePath?
 
-  @Flag(help: "Copy the store to the output if it has the model already.")
+  @Flag(help: "Copy the store to the output if it already has the model.")
   var copyIfCurrent = false
 
   @Flag(
     name: .customLong("new-uuid"),
-    help: "Give the new store an identifier of its own, such as for one of the halves of a split.")
+    help: "Give the new store a new identifier, such as when a store is split into two.")
   var newUUID = false
 
   @Option(
     name: .customLong("work"),
     help: ArgumentHelp(
-      "Make the work folder below this folder, instead of beside the result as STORE.godwit.",
+      "Create the work folder in this folder, instead of next to the result as STORE.godwit.",
       valueName: "folder"))
   var workFolder: FilePath?
 
   @Option(
-    help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
+    help: "The journal mode of the new store: wal or delete. The default is that of the old one.")
   var journalMode: JournalMode?
 
-  @Option(help: "How the result is verified: quick or full, which reads every index as well.")
+  @Option(help: "How to verify the result: quick, or full, which also reads every index.")
   var verify = StoreMigration.Verification.quick
 
-  @Flag(help: "Remove the old store once the new one has taken its place.")
+  @Flag(help: "Remove the old store once the new one has replaced it.")
   var discardOld = false
 
-  @Flag(help: "Remove what an interrupted run has done, and begin anew.")
+  @Flag(help: "Remove what an interrupted run has done, and start over.")
   var restart = false
 
   @Option(
@@ -86,39 +86,42 @@ struct MigrateCommand: AsyncParsableCommand {
   var rate = MigrationControl.Rate.unlimited
 
   @Option(
-    help: ArgumentHelp("Stand still while there is a file of this name.", valueName: "file"))
+    help: ArgumentHelp("Pause while this file exists.", valueName: "file"))
   var pauseFile: FilePath?
 
   @Option(
     help: ArgumentHelp(
-      "Make and verify the new store, and swap only once this file is gone; it is created at the "
-        + "start.", valueName: "file"))
+      "Make and verify the new store, then wait until this file is removed before the swap. The "
+        + "command creates the file.", valueName: "file"))
   var postponeSwap: FilePath?
 
-  @Flag(help: "Print each SQL statement, with its values, plan and time, on standard error.")
+  @Flag(help: "Print each SQL statement with its values, plan and time on standard error.")
   var logSQL = false
 
   @Flag(
     help: ArgumentHelp(
-      "Leave no record of the outcome next to the new store, where `status` finds it."))
+      "Write no record of the outcome next to the new store. `status` and `verify` read that "
+        + "record."))
   var noRecord = false
 
   @Option(
     help: ArgumentHelp(
-      "Write a report to this file: a page if it ends in .html, else JSON; may be given again.",
+      "Write a report to this file: a page if the name ends in .html, otherwise JSON. May be "
+        + "repeated.",
       valueName: "file"))
   var report: [FilePath] = []
 
   @Option(
     help: ArgumentHelp(
       "Write a receipt to this file: hashes and counts of both stores, and each loss with its "
-        + "consent; a page if it ends in .html, else JSON; may be given again.",
+        + "consent. A page if the name ends in .html, otherwise JSON. May be repeated.",
       valueName: "file"))
   var receipt: [FilePath] = []
 
   @Option(
     help: ArgumentHelp(
-      "How standard error tells what happens: text, or json, an event a line.", valueName: "form"))
+      "The form of messages on standard error: text, or json with one event per "
+        + "line.", valueName: "form"))
   var logFormat = LogFormat.text
 
   /// The forms in which standard error tells what happens.
@@ -129,15 +132,15 @@ struct MigrateCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      Start workers by this command, such as "srun -N1 -n1 -c1", maybe on other machines: it runs \
-      this executable, and store and work folder have to be there at the same paths.
+      Start workers with this command, such as "srun -N1 -n1 -c1", also on other machines. It runs \
+      this executable. The store and the work folder need the same paths there.
       """, valueName: "command"))
   var launcher: CommandWords?
 
   @Option(
     help: """
-      What makes the new store, which is the same by each; auto chooses the fastest. `edit` alone \
-      changes the store itself, where little of it changes and no --output is named.
+      The engine that makes the new store. All give the same result; auto chooses the fastest. \
+      Only `edit` changes the store itself: for small changes, without --output.
       """)
   var engine = StoreMigration.Engine.automatic
 
@@ -221,22 +224,26 @@ struct MigrateCommand: AsyncParsableCommand {
         ("--log-sql", logSQL), ("--postpone-swap", postponeSwap != nil),
         ("--launcher", launcher != nil),
       ] where isGiven {
-        throw ValidationError("\(name) is about one store: name no other, or leave it out.")
+        throw ValidationError("\(name) applies to one store: name no other, or leave it out.")
       }
     }
     if copyIfCurrent && output == nil {
-      throw ValidationError("--copy-if-current copies to what --output names.")
+      throw ValidationError("--copy-if-current needs --output: name the file or folder to copy to.")
     }
     if discardOld && loss.salvage {
       throw ValidationError(
-        "--salvage keeps the damaged store, of which more may be read: leave --discard-old out.")
+        "--salvage keeps the damaged store, since more of it may be readable: leave --discard-old "
+          + "out.")
     }
     if discardOld && !receipt.isEmpty {
       throw ValidationError(
-        "--receipt is about both stores, of which --discard-old removes one: leave one out.")
+        "--receipt covers both stores, and --discard-old removes one: leave one of the options "
+          + "out.")
     }
     if discardOld && output != nil {
-      throw ValidationError("--discard-old and --output leave nothing to remove: leave one out.")
+      throw ValidationError(
+        "--output keeps the old store, and --discard-old removes it: leave one "
+          + "of them out.")
     }
   }
 
@@ -296,23 +303,24 @@ struct MigrateCommand: AsyncParsableCommand {
     case .alreadyCurrent:
       let isInPlace = result.destination == result.store
       let made = isInPlace ? "" : ", and \(result.destination) was not made"
-      out.line(text: "\(result.store) has this model already: nothing to do\(made).")
+      out.line(text: "\(result.store) already has this model: nothing to do\(made).")
       if result.salvage != nil {
         out.line(
-          text: "It is damaged, and was left as it is: --output with --copy-if-current copies what "
-            + "can be read.")
+          text: "It is damaged and was not changed: --output with --copy-if-current copies the "
+            + "readable part.")
       }
       return
     case .alreadyThere:
       return out.line(
-        text: "\(result.destination) is there already, made of the same source: nothing to do.")
+        text: "\(result.destination) already exists and was made from the same store: nothing to "
+          + "do.")
     case .finishedEarlier:
       return out.line(
-        text: "\(result.destination) was finished by an earlier run: nothing left to do.")
+        text: "\(result.destination) was completed by an earlier run: nothing to do.")
     }
     if result.outcome == .copied {
       return out.line(
-        text: "\(result.store) has this model already: copied to \(result.destination).")
+        text: "\(result.store) already has this model: copied to \(result.destination).")
     }
     let staying = result.stayingRows
     let were = staying == 1 ? "it was" : "they were"
@@ -324,7 +332,7 @@ struct MigrateCommand: AsyncParsableCommand {
     if let old = result.oldStore {
       out.line(
         text: result.isUndoable
-          ? "What was changed is kept as \(old): `godwit rollback` undoes it."
+          ? "The original pages are kept as \(old): `godwit rollback` restores them."
           : "The old store is kept as \(old).")
     }
   }

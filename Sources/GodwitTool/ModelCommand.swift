@@ -19,26 +19,26 @@ struct ModelExportCommand: ParsableCommand {
     commandName: "export",
     abstract: "Writes a model as an .xcdatamodel whose entities have the same version hashes.",
     discussion: """
-      The folder is read again and compared with the model. Where a version hash differs, or a model \
-      source cannot say a part of the model, that is named and no folder is left.
+      Reads the folder again and compares it with the model. If a version hash differs, or a model \
+      source cannot express a part of the model, the command names that part and leaves no folder.
       """,
     examples: [
       "godwit model export Old.sqlite --output Shop1.xcdatamodel",
       "godwit model export Shop.momd --version 'Shop 3' --output Shop3.xcdatamodel",
     ],
     statuses: [
-      73: "there is such a folder already",
-      78: "a part of the model cannot be said so; --leave-out leaves it out",
+      73: "the folder already exists",
+      78: "a model source cannot express a part of the model; --leave-out omits it",
     ],
     page: "docs/reference/model-format.md")
 
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var model: FilePath
 
-  @Option(help: "The version of the bundle, if not its current one.")
+  @Option(help: "The version of the bundle; the current one by default.")
   var version: String?
 
-  @Flag(help: "Leave out and name the parts that a model source cannot say and no hash covers.")
+  @Flag(help: "Omit and name the parts that a model source cannot express and no hash covers.")
   var leaveOut = false
 
   @Option(help: ArgumentHelp("The folder to write: App.xcdatamodel.", valueName: "path"))

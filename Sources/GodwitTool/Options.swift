@@ -49,12 +49,12 @@ struct ModelOptions: ParsableArguments {
       valueName: "model"))
   var target: [FilePath]
 
-  @Option(help: "The configuration of the model that the store is to have.")
+  @Option(help: "The configuration of the model for the new store.")
   var configuration: String?
 
   @Option(
     help: ArgumentHelp(
-      "Where else the store's own model may be found. May be repeated.", valueName: "path"))
+      "Another place to search for the store's own model. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
   func validate() throws {
@@ -66,28 +66,28 @@ struct ModelOptions: ParsableArguments {
 struct RouteOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "A mapping model to migrate by: .xcmappingmodel, .cdm or .json. May be repeated; those for "
-        + "one pair of versions run in this order.", valueName: "file"))
+      "A mapping model to use: .xcmappingmodel, .cdm or .json. May be repeated; those for the same "
+        + "pair of versions run in this order.", valueName: "file"))
   var mapping: [FilePath] = []
 
   @Option(
     help: ArgumentHelp(
-      "A folder with mapping models, each of which is used where it fits. May be repeated. The "
-        + "folders of the models are looked through as well.", valueName: "folder"))
+      "A folder with mapping models; each is used where it fits. May be repeated. The folders of "
+        + "the models are searched too.", valueName: "folder"))
   var mappings: [FilePath] = []
 
   @Option(
     name: .customLong("set"),
     help: ArgumentHelp(
-      "A value for an attribute, in place of what the mapping says: Entity.property=EXPRESSION, such "
-        + "as 'Item.id=uuid()' (docs/reference/expressions.md). May be repeated.",
+      "A value for an attribute, instead of the one in the mapping: Entity.property=EXPRESSION, "
+        + "such as 'Item.id=uuid()' (docs/reference/expressions.md). May be repeated.",
       valueName: "value"))
   var settings: [String] = []
 
-  @Flag(help: "Go version by version.")
+  @Flag(help: "Migrate version by version.")
   var progressive = false
 
-  @Flag(help: "Use no mapping models: infer what becomes of the data.")
+  @Flag(help: "Use no mapping models: infer every step.")
   var inferOnly = false
 
   @Flag(help: "Infer nothing: every step needs a mapping model.")
@@ -95,15 +95,15 @@ struct RouteOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The versions of the model in the order in which they followed each other, where neither "
-        + "their identifiers nor their names tell it: Zulu,Alpha,Mike.", valueName: "names"))
+      "The versions of the model, oldest first, such as Zulu,Alpha,Mike. Needed if neither "
+        + "identifiers nor names show the order.", valueName: "names"))
   var order: VersionNames?
 
   @Option(
     name: .customLong("join-table"),
     help: ArgumentHelp(
-      "The relationship that names the table which joins its entity with itself, where Core Data has "
-        + "named it so: Entity.relationship. May be repeated.", valueName: "name"))
+      "The relationship after which Core Data named the join table of an entity with itself: "
+        + "Entity.relationship. May be repeated.", valueName: "name"))
   var joinTables: [String] = []
 
   @Flag(help: .hidden)
@@ -111,10 +111,12 @@ struct RouteOptions: ParsableArguments {
 
   func validate() throws {
     if inferOnly && noInfer {
-      throw ValidationError("--infer-only and --no-infer leave no way to migrate.")
+      throw ValidationError("--infer-only and --no-infer contradict each other: leave one out.")
     }
     if inferOnly && !(mapping.isEmpty && mappings.isEmpty) {
-      throw ValidationError("--infer-only leaves no use for --mapping and --mappings.")
+      throw ValidationError(
+        "--infer-only uses no mapping models: leave out --mapping and "
+          + "--mappings.")
     }
   }
 }
@@ -134,76 +136,81 @@ struct VersionNames: ExpressibleByArgument {
 /// The losses that the user accepts, and how far the store is trusted.
 struct LossOptions: ParsableArguments {
   @Flag(
-    help: "Refuse to lose anything but what --allow-loss names, even what goes with the model.")
+    help: """
+      Refuse every loss that --allow-loss does not name, even of data that the new model removes.
+      """)
   var failOnLoss = false
 
   @Option(
     name: .customLong("allow-loss"),
     help: ArgumentHelp(
-      "What may be lost besides what goes with the model: Entity or Entity.property; without a "
-        + "name, anything. May be repeated.", valueName: "name"))
+      "Permit the loss of Entity or Entity.property, besides data that the new model removes. "
+        + "Without a name, permit every loss. May be repeated.", valueName: "name"))
   var names: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of objects that a uniqueness constraint forbids: fail, keep-first, keep-last or "
-        + "merge; first and last by key. References to removed ones become nil; with merge they lead "
-        + "to the first.", valueName: "choice"))
+      "How to treat objects that a uniqueness constraint forbids: fail, keep-first, keep-last or "
+        + "merge; first and last by key. References to removed objects become nil; with merge they "
+        + "lead to the first.", valueName: "choice"))
   var onDuplicate = StoreMigration.DuplicateChoice.fail
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of references to objects that are not there: keep (as Core Data does), fail "
-        + "or nullify.", valueName: "choice"))
+      "How to treat references to missing objects: keep (as Core Data does), fail or "
+        + "nullify.", valueName: "choice"))
   var onDangling = StoreMigration.DanglingChoice.keep
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of values that the new type has no equal for: fail, convert (to the nearest) or "
+      "How to treat values that the new type cannot represent: fail, convert (to the nearest) or "
         + "null.", valueName: "choice"))
   var onValue = StoreMigration.ValueChoice.fail
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of objects that would lack a mandatory to-one relationship: fail or drop, which "
-        + "is a loss that needs --allow-loss.", valueName: "choice"))
+      "How to treat objects that would lack a mandatory to-one relationship: fail, or drop, a loss "
+        + "that needs --allow-loss.", valueName: "choice"))
   var onMissing = StoreMigration.MissingChoice.fail
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of objects that have several objects in a relationship that is to-one now: fail "
-        + "or first, by their order or key.", valueName: "choice"))
+      "How to treat objects with several objects in a relationship that becomes to-one: fail, or "
+        + "first, by order or key.", valueName: "choice"))
   var onMany = StoreMigration.ManyChoice.fail
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of persistent history: keep (as Core Data does) or drop.",
+      "How to treat persistent history: keep (as Core Data does) or drop.",
       valueName: "choice"))
   var history = StoreMigration.HistoryChoice.keep
 
   @Option(
     name: .customLong("cloudkit"),
     help: ArgumentHelp(
-      "What becomes of CloudKit mirroring: refuse or carry. No real store has proven the latter; "
-        + "docs/how-to/cloudkit.md says what is known.", valueName: "choice"))
+      "How to treat CloudKit mirroring: refuse, or carry, which is untested on real stores "
+        + "(docs/how-to/cloudkit.md).", valueName: "choice"))
   var cloudKit = StoreMigration.CloudKitChoice.refuse
 
   @Option(
     help: ArgumentHelp(
-      "What becomes of tables with rows that the model knows nothing of: refuse, keep or drop; with "
-        + "drop, unknown columns, views and triggers go too.", valueName: "choice"))
+      "How to treat tables with rows that are not part of the model: refuse, keep or drop. With "
+        + "drop, unknown columns, views and triggers are removed too.", valueName: "choice"))
   var extraTables = StoreMigration.ExtraTableChoice.refuse
 
-  @Option(help: "What violations of the model do after a mapping model: strict, report or off.")
+  @Option(
+    help: """
+      How to treat objects that violate the model after a mapping model: strict, report or off.
+      """)
   var validation = StoreMigration.Validation.strict
 
   @Flag(
-    help: "Take what can be read of a damaged store, and list what is lost.")
+    help: "Migrate the readable part of a damaged store, and list the losses.")
   var salvage = false
 
   @Option(
     help:
-      "How far the store is checked first: quick (small ones as a whole), full or off.")
+      "How thoroughly to check the store first: quick (small stores completely), full or off.")
   var checkSource = StoreMigration.SourceCheck.quick
 
   /// The name that accepts every loss.
@@ -241,7 +248,7 @@ struct LossOptions: ParsableArguments {
 /// looks among all types of the executable.
 struct WorkOptions: ParsableArguments {
   @Option(
-    parsing: .unconditional, help: "How many workers run at a time: 1 to 256. (default: 2)")
+    parsing: .unconditional, help: "The number of workers at a time: 1 to 256. (default: 2)")
   var workers: Int?
 
   @Option(
@@ -251,7 +258,7 @@ struct WorkOptions: ParsableArguments {
       """)
   var memory: ByteSize?
 
-  @Option(parsing: .unconditional, help: "Cut every table into ranges of so many rows.")
+  @Option(parsing: .unconditional, help: "Split every table into ranges of this many rows.")
   var rangeRows: Int64?
 
   func validate() throws {

@@ -5,10 +5,10 @@ import SystemPackage
 struct PlanCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan",
-    abstract: "Prints what a migration would do; writes nothing.",
+    abstract: "Prints the plan of a migration; writes nothing.",
     discussion: """
-      The way from version to version, partitions, work orders, time and disk, what is lost, what \
-      is wrong with rows, and all that prevents it.
+      Shows the steps from version to version, partitions, work orders, time and disk space, \
+      losses, defects in rows, and every reason against the migration.
       """,
     examples: [
       "godwit plan Shop.sqlite --to Shop.xcdatamodeld",
@@ -16,8 +16,8 @@ struct PlanCommand: AsyncParsableCommand {
       "godwit plan Shop.sqlite --to Shop.xcdatamodeld --graph plan.svg",
     ],
     statuses: [
-      0: "it can be migrated, or has this model already",
-      78: "it cannot, or would lose what nobody said may go",
+      0: "the store can be migrated, or already has this model",
+      78: "the store cannot be migrated, or would lose data without consent",
     ],
     page: "docs/reference/migration.md")
 
@@ -35,7 +35,7 @@ struct PlanCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Draw the tables, their partitions and what joins them to this file, as .svg or .dot.",
+      "Draw the tables, their partitions and references to this file (.svg or .dot).",
       valueName: "file"))
   var graph: FilePath?
 

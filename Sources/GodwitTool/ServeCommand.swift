@@ -6,19 +6,20 @@ package import SystemPackage
 package struct ServeOptions: ParsableArguments {
   /// The folders whose migrations are shown.
   @Argument(
-    help: "Folders with stores (default: .); folders within them are looked through as well.")
+    help: "Folders with stores, which are searched with their subfolders (default: .).")
   package var folders: [FilePath] = ["."]
 
   /// The port, 0 for any that is free.
   @Option(
     parsing: .unconditional,
-    help: "The port; 0 takes any that is free. The first line of the output has the address.")
+    help: "The port; 0 for any free one. The first line of output has the address.")
   package var port = 8787
 
   /// The address of the machine at which requests are taken.
   @Option(
     help: ArgumentHelp(
-      "The address of this machine to listen at. Any but a loopback one asks visitors for a token.",
+      "The address of this machine to listen on. Any address but a loopback one requires a token "
+        + "from visitors.",
       valueName: "address"))
   package var bind = "127.0.0.1"
 
@@ -26,23 +27,23 @@ package struct ServeOptions: ParsableArguments {
   @Option(
     name: .customLong("host"),
     help: ArgumentHelp(
-      "A name by which browsers may ask for it, such as that of a proxy before it. May be repeated.",
+      "Another host name that browsers may request, such as that of a proxy. May be repeated.",
       valueName: "name"))
   package var hosts: [String] = []
 
   /// The file with the token.
   @Option(
     help: ArgumentHelp(
-      "Ask visitors for the token in this file, which nobody but its owner may read. Where one is "
-        + "needed and there is no file, it is made up and shown with the address.",
+      "Require the token in this file, which only its owner may read. If a token is needed and no "
+        + "file is named, a random token is generated and printed with the address.",
       valueName: "file"))
   package var tokenFile: FilePath?
 
   /// Whether visitors may ask migrations for something.
   @Flag(
     help: """
-      Let visitors pause, resume, slow down and cancel migrations. They are asked for a token then, \
-      at loopback addresses too: those are open to every user of the machine.
+      Let visitors pause, resume, slow down and cancel migrations. This requires a token also at \
+      loopback addresses, which every user of the machine can reach.
       """)
   package var control = false
 
@@ -61,15 +62,15 @@ package struct ServeOptions: ParsableArguments {
     CommandConfiguration(
       commandName: "serve", abstract: "Shows all migrations in folders as live pages for browsers.",
       discussion: """
-        Runs `godwit-serve`, a program of its own that lies beside this one, until SIGINT or SIGTERM \
-        ends it. Pages and metrics only read: nothing is written.
+        Runs `godwit-serve`, a separate program next to this one, until SIGINT or SIGTERM. Pages \
+        and metrics only read the stores.
         """,
       examples: ["godwit serve", "godwit serve --port 0 --control"],
       statuses: [
-        0: "a signal has ended it",
-        64: "there is no such address, no token in the file, or a file is named for a folder",
-        66: "a folder is not there, or godwit-serve is not installed",
-        69: "the port is taken",
+        0: "ended by a signal",
+        64: "the address does not exist, the file has no token, or a folder is a file",
+        66: "a folder does not exist, or godwit-serve is not installed",
+        69: "the port is in use",
       ],
       page: "docs/how-to/serving.md")
   }

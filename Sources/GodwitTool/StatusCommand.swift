@@ -5,17 +5,17 @@ import SystemPackage
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Shows how far a migration is, or what became of the last one.",
+    abstract: "Shows the progress of a migration, or the outcome of the last one.",
     examples: [
       "godwit status Shop.sqlite",
       "godwit status Shop.sqlite --watch",
     ],
     statuses: [
-      0: "it runs, or is done",
-      66: "nothing is known of one",
-      69: "it is paused",
-      75: "it was interrupted or killed, and the same command goes on",
-      78: "it was refused; and any other status with which it failed",
+      0: "a migration is running or done",
+      66: "no migration is known",
+      69: "the migration is paused",
+      75: "the migration was interrupted or killed; the same command resumes it",
+      78: "the migration was refused; other statuses are those with which it failed",
     ],
     page: "docs/how-to/watching.md")
 
@@ -24,16 +24,16 @@ struct StatusCommand: AsyncParsableCommand {
 
   @Flag(
     help: """
-      Show it until the migration ends: in its place on a terminal; elsewhere in a line at each \
-      change of state or phase, and every ten seconds.
+      Show progress until the migration ends. A terminal is updated in place. Elsewhere, each \
+      change of state or phase prints a line, at least every ten seconds.
       """)
   var watch = false
 
   @Option(
     help: ArgumentHelp(
       """
-      How long to wait for a migration to begin, also where the last one is over. Without it --watch \
-      and --follow wait 3 seconds where none is known.
+      How long to wait for a migration to start, even after an earlier one. Without this option, \
+      --watch and --follow wait 3 seconds if none is known.
       """, valueName: "seconds"))
   var wait: Double?
 
@@ -42,7 +42,7 @@ struct StatusCommand: AsyncParsableCommand {
 
   @Flag(
     help: """
-      Print JSON at each change until the migration ends, an object on each line; --watch --json is \
+      Print JSON at each change until the migration ends, one object per line. --watch --json does \
       the same.
       """)
   var follow = false
@@ -52,8 +52,8 @@ struct StatusCommand: AsyncParsableCommand {
 
   @Option(
     help: """
-      Write the metrics to this file, for the textfile folder of the node exporter; with --watch \
-      every second.
+      Write the metrics to this file, such as in the textfile folder of the node exporter. With \
+      --watch, every second.
       """)
   var output: FilePath?
 
@@ -63,7 +63,7 @@ struct StatusCommand: AsyncParsableCommand {
       throw ValidationError("--prometheus prints no JSON: leave --json and --follow out.")
     }
     if output != nil && !prometheus {
-      throw ValidationError("--output takes metrics: add --prometheus.")
+      throw ValidationError("--output writes metrics: add --prometheus.")
     }
     if prometheus && watch && output == nil {
       throw ValidationError("--watch writes metrics to a file: name it with --output.")

@@ -33,7 +33,7 @@ package struct StatusText {
   package var headline: String {
     let goesOn = MigrationFailure.goesOn
     return switch status.state {
-    case .running where status.reason != nil: "running, and about to pause: \(reason)"
+    case .running where status.reason != nil: "running, about to pause: \(reason)"
     case .running: "running"
     case .ready: "ready to swap: \(reason)"
     case .paused: "paused: \(reason)"
@@ -52,16 +52,16 @@ package struct StatusText {
   package var reason: String {
     let process = status.process ?? 0
     return switch status.reason {
-    case .asked(let asker): "asked by \(asker); `godwit resume` lets it go on."
+    case .asked(let asker): "requested by \(asker); `godwit resume` resumes it."
     case .file(let file): "it waits until \(file) is removed."
     case .stopped: "process \(process) is stopped; continue it with `kill -CONT \(process)`."
     case .workerStopped(let worker):
       "worker process \(worker) is stopped; continue it with `kill -CONT \(worker)`."
     case .silent(let time):
-      "process \(process) is there and has told nothing for "
+      "process \(process) exists, but has not reported for "
         + "\(DurationText(seconds: Double(time.components.seconds)))."
-    case .machineRestarted: "the machine was started anew since"
-    case .gone, nil: "process \(process) is gone"
+    case .machineRestarted: "the machine was restarted since"
+    case .gone, nil: "process \(process) has ended"
     }
   }
 

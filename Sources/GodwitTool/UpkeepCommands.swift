@@ -4,13 +4,13 @@ import SystemPackage
 
 /// A store, and where the work folder of its migrations is.
 struct UpkeepOptions: ParsableArguments {
-  @Argument(help: "The store, or an output that was never finished.")
+  @Argument(help: "The store, or the output of an unfinished migration.")
   var store: FilePath
 
   @Option(
     name: .customLong("work"),
     help: ArgumentHelp(
-      "The folder that the migration was given with --work.", valueName: "folder"))
+      "The folder given to the migration with --work.", valueName: "folder"))
   var workFolder: FilePath?
 
   @Flag(help: "Print JSON.")
@@ -35,31 +35,31 @@ private struct RemovedFiles: Encodable {
 struct RollbackCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback",
-    abstract: "Puts the old store back in its place, with its external files.",
+    abstract: "Puts the old store back in place, with its external files.",
     discussion: """
-      The store that the migration made is kept as STORE.after-TIME. Works as long as the old \
-      store is kept, that is until `finish` lets it go. A migration with `--engine edit` has \
-      changed the store itself: what it changed is put back, byte for byte, unless something has \
-      written to the store since. With --output the new store and what is kept stay as they are.
+      Keeps the new store as STORE.after-TIME. Works until `finish` removes the old store. A \
+      migration with `--engine edit` has changed the store itself: rollback restores every changed \
+      byte, unless something has written to the store since. With --output, the new store and the \
+      kept files stay unchanged.
       """,
     examples: [
       "godwit rollback Shop.sqlite", "godwit rollback Shop.sqlite --output Before.sqlite",
     ],
     statuses: [
       66: "no old store is kept, or it is missing",
-      69: "something uses one of the two stores",
-      73: "the old store was changed since it was kept, or the store since it was edited",
+      69: "another process uses one of the two stores",
+      73: "the old store was changed since it was kept, or the store since the migration edited it",
     ],
     page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
 
-  @Option(help: "The kept store to go back to, if not the last one.")
+  @Option(help: "The kept store to restore; the last one by default.")
   var kept: FilePath?
 
   @Option(
     help: ArgumentHelp(
-      "Write the old store to this file instead, and leave the new one in its place.",
+      "Write the old store to this file, and leave the new one in place.",
       valueName: "file"))
   var output: FilePath?
 
@@ -71,12 +71,12 @@ struct RollbackCommand: ParsableCommand {
     if options.json { return Terminal.standardOutput.line(json: try JSONOutput.text(value: done)) }
     if let output = done.output {
       return Terminal.standardOutput.line(
-        text: "\(output) is what is kept as \(done.restored); \(done.store) is as it was.")
+        text: "\(output) is a copy of \(done.restored); \(done.store) is unchanged.")
     }
     Terminal.standardOutput.line(
-      text: "\(done.store) is again what was kept as \(done.restored).")
+      text: "\(done.store) is again the store that was kept as \(done.restored).")
     if let kept = done.kept {
-      Terminal.standardOutput.line(text: "What it replaces is kept as \(kept).")
+      Terminal.standardOutput.line(text: "The store that it replaces is kept as \(kept).")
     }
   }
 }
@@ -84,10 +84,10 @@ struct RollbackCommand: ParsableCommand {
 struct FinishCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "finish",
-    abstract: "Lets the old stores go that migrations and rollbacks keep.",
-    discussion: "Their external files go too, but for those that another store names.",
+    abstract: "Removes the old stores that migrations and rollbacks keep.",
+    discussion: "Also removes their external files, except those that another store uses.",
     examples: ["godwit finish Shop.sqlite"],
-    statuses: [73: "an old store was changed since it was kept, and stays"],
+    statuses: [73: "an old store was changed since it was kept; it is not removed"],
     page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
@@ -99,20 +99,19 @@ struct FinishCommand: ParsableCommand {
         json: try JSONOutput.text(value: RemovedFiles(gone)))
     }
     if gone.isEmpty { Terminal.standardOutput.line(text: "No old store is kept.") }
-    for path in gone { Terminal.standardOutput.line(text: "\(path) is gone.") }
+    for path in gone { Terminal.standardOutput.line(text: "\(path) is removed.") }
   }
 }
 
 struct DiscardCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "discard",
-    abstract: "Removes what interrupted and failed migrations of a store left.",
+    abstract: "Removes the files of interrupted and failed migrations of a store.",
     discussion: """
-      The store, its output and the old stores that are kept stay; so does whatever Godwit did \
-      not make.
+      The store, its output, kept old stores, and files that Godwit did not make all stay.
       """,
     examples: ["godwit discard Shop.sqlite"],
-    statuses: [69: "a migration is at work"],
+    statuses: [69: "a migration is running"],
     page: "docs/explanation/crash-safety.md")
 
   @OptionGroup var options: UpkeepOptions
@@ -123,11 +122,11 @@ struct DiscardCommand: ParsableCommand {
       return Terminal.standardOutput.line(
         json: try JSONOutput.text(value: RemovedFiles(done.removed, leftAlone: done.leftAlone)))
     }
-    if done.removed.isEmpty { Terminal.standardOutput.line(text: "Nothing was left over.") }
-    for path in done.removed { Terminal.standardOutput.line(text: "\(path) is gone.") }
+    if done.removed.isEmpty { Terminal.standardOutput.line(text: "There is nothing to remove.") }
+    for path in done.removed { Terminal.standardOutput.line(text: "\(path) is removed.") }
     for path in done.leftAlone {
       Terminal.standardError.line(
-        text: "godwit: note: \(path) was left alone, since Godwit did not make it.")
+        text: "godwit: note: \(path) was not removed, since Godwit did not make it.")
     }
   }
 }
@@ -135,7 +134,7 @@ struct DiscardCommand: ParsableCommand {
 struct ListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: "Shows which old stores are kept beside a store, and what interrupted runs left.",
+    abstract: "Lists the old stores that are kept of a store, and files of interrupted runs.",
     examples: ["godwit list Shop.sqlite", "godwit list Shop.sqlite --json"],
     statuses: [:],
     page: "docs/explanation/crash-safety.md")
@@ -165,14 +164,14 @@ extension MigratedStore.Contents.KeptStore {
   fileprivate var words: String {
     let what =
       isUndo
-      ? "what undoes a migration"
+      ? "the undo file of a migration"
       : kind == .before ? "the store before a migration" : "the store before a rollback"
     return switch state {
     case .whole: what
     case .changed: "\(what), changed since"
     case .missing: "\(what), missing: moved, renamed or removed"
-    case .leaving: "\(what), which `finish` has begun to let go"
-    case .unknown: "not noted as kept by Godwit, and left alone"
+    case .leaving: "\(what), partly removed by `finish`"
+    case .unknown: "not recorded as kept by Godwit; ignored"
     }
   }
 }
@@ -181,9 +180,9 @@ extension MigratedStore.Contents.Work {
   /// What it is, for people.
   fileprivate var words: String {
     switch state {
-    case .running: "a migration at work"
-    case .interrupted: "what an interrupted migration has done"
-    case .foreign: "not made by Godwit for this store, and left alone"
+    case .running: "a running migration"
+    case .interrupted: "the work of an interrupted migration"
+    case .foreign: "not made by Godwit for this store; ignored"
     }
   }
 }

@@ -7,41 +7,41 @@ struct VerifyCommand: AsyncParsableCommand {
     commandName: "verify",
     abstract: "Compares a migrated store with the old one, object by object.",
     discussion: """
-      Works out what the old store should have become, by inference or by the mapping models that \
-      the migration used, and compares it with the new store to the last byte: rows, relationships, \
-      orders, keys, metadata, indexes, pages, external files. Both stores are left as they are. The \
-      record beside the new store says by which way and with which choices it was made; without it, \
-      give the same options as to `migrate`. With --receipt one store or both are compared with what \
-      the receipt of their migration says, without each other.
+      Computes the expected result from the old store, by inference or the mapping models of the \
+      migration. Compares it with the new store to the last byte: rows, relationships, orders, \
+      keys, metadata, indexes, pages, external files. Changes neither store. The record next to \
+      the new store has the options of the migration; without a record, give the same options as \
+      to `migrate`. With --receipt, each store is compared with the receipt of the migration; one \
+      store is enough.
       """,
     examples: [
       "godwit verify Old.sqlite New.sqlite",
       "godwit verify --receipt receipt.json New.sqlite",
     ],
     statuses: [
-      0: "the new store is what the old one should have become",
-      64: "nothing says how the new store was made, and it is not what inference makes",
-      65: "they differ from each other or the receipt, or something could not be judged",
-      66: "one of them is not there",
+      0: "the new store is as expected",
+      64: "no record has the options of the migration, and inference gives another result",
+      65: "the stores differ from each other or from the receipt, or a part could not be compared",
+      66: "one of them does not exist",
     ],
     page: "docs/reference/verification.md")
 
   @Argument(help: "The store before the migration.")
   var old: FilePath
 
-  @Argument(help: "The store after it; with --receipt it may be left out.")
+  @Argument(help: "The store after the migration; optional with --receipt.")
   var new: FilePath?
 
   @Option(
     name: .customLong("receipt"),
     help: ArgumentHelp(
-      "Compare each store with what this receipt in JSON says of it.", valueName: "file"))
+      "Compare each store with this receipt (JSON).", valueName: "file"))
   var receipts: [FilePath] = []
 
   @Option(
     name: .customLong("to"),
     help: ArgumentHelp(
-      "The model that the new store should have; without it, the new store is taken at its word.",
+      "The model that the new store should have; by default the model that its metadata names.",
       valueName: "model"))
   var target: [FilePath] = []
 
@@ -50,8 +50,8 @@ struct VerifyCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Where the models of both stores, and mapping models beside them, may be found. May be "
-        + "repeated.",
+      "A place to search for the models of both stores, and for mapping models next to them. May "
+        + "be repeated.",
       valueName: "path"))
   var models: [FilePath] = []
 
@@ -61,15 +61,15 @@ struct VerifyCommand: AsyncParsableCommand {
   var loss: LossOptions
 
   @Option(
-    help: "The journal mode of the new store: wal or delete; that of the old one if not given.")
+    help: "The journal mode of the new store: wal or delete. The default is that of the old one.")
   var journalMode: JournalMode?
 
   @Flag(
     name: .customLong("new-uuid"),
-    help: "The new store has an identifier of its own, by migrate --new-uuid.")
+    help: "The new store has a new identifier, from migrate --new-uuid.")
   var newUUID = false
 
-  @Option(help: "How many differences to print.")
+  @Option(help: "The maximum number of differences to print.")
   var limit = 100
 
   @Flag(help: "Print JSON.")
@@ -78,7 +78,7 @@ struct VerifyCommand: AsyncParsableCommand {
   func validate() throws {
     guard limit >= 0 else { throw ValidationError("--limit takes 0 or more.") }
     if receipts.count > 1 {
-      throw ValidationError("--receipt names one receipt: check the others each by itself.")
+      throw ValidationError("--receipt takes one receipt: check the others one by one.")
     }
     if new == nil, receipts.isEmpty {
       throw ValidationError("Name the new store as well, or the receipt of its migration.")

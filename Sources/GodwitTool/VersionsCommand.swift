@@ -23,17 +23,17 @@ struct VersionsCommand: ParsableCommand {
 struct VersionsLockCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "lock",
-    abstract: "Writes the hashes of all versions to a file that belongs into the repository.",
+    abstract: "Writes the hashes of all versions to a file for your repository.",
     discussion: """
-      Lock the versions with each release. A version that was edited or deleted since it was locked \
-      stays as it was, and is refused; --accept takes it as it is now.
+      Lock the versions with each release. If a version was edited or deleted since, the command \
+      keeps the locked hashes and fails; --accept records the version as it is now.
       """,
     examples: [
       "godwit versions lock Shop.xcdatamodeld",
       "godwit versions lock Shop.xcdatamodeld --accept 'Shop 2'",
     ],
     statuses: [
-      73: "something else has the name of the file",
+      73: "another file has the name of the lock file",
       78: "a locked version was edited or is gone",
     ],
     page: "docs/how-to/versions.md")
@@ -49,7 +49,7 @@ struct VersionsLockCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The file, if not Shop.versions.json beside Shop.xcdatamodeld.", valueName: "path"))
+      "The lock file; by default Shop.versions.json next to Shop.xcdatamodeld.", valueName: "path"))
   var output: FilePath?
 
   func run() throws {
@@ -63,7 +63,7 @@ struct VersionsLockCommand: ParsableCommand {
 struct VersionsCheckCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check",
-    abstract: "Tells whether released versions of a model were edited, deleted or passed over.",
+    abstract: "Reports whether released versions of a model were edited, deleted or skipped.",
     discussion: """
       Compares the model with the file that `godwit versions lock` wrote, or with a revision of its \
       Git repository.
@@ -73,9 +73,9 @@ struct VersionsCheckCommand: AsyncParsableCommand {
       "godwit versions check Shop.xcdatamodeld --since v2.1",
     ],
     statuses: [
-      0: "all released versions are as they were",
-      66: "there is no such model, file or revision",
-      78: "a version was edited, deleted or passed over",
+      0: "all released versions are unchanged",
+      66: "the model, the lock file or the revision does not exist",
+      78: "a version was edited, deleted or skipped",
     ],
     page: "docs/how-to/versions.md")
 
@@ -101,26 +101,26 @@ struct VersionsCheckCommand: AsyncParsableCommand {
 struct VersionsFindCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "find",
-    abstract: "Tells which version a store has, by the log of an app that could not open it.",
+    abstract: "Finds the version of a store in the log of an app that could not open it.",
     discussion: """
-      Core Data writes the store's metadata into the log when it cannot open or migrate it. The first \
-      NSStoreModelVersionHashes in the log are compared with all versions of the model; a log may \
-      shorten them, and may be cut.
+      Core Data logs the metadata of a store that it cannot open or migrate. The command compares \
+      the first NSStoreModelVersionHashes in the log with all versions of the model. The hashes \
+      may be shortened and the log cut.
       """,
     examples: [
       "godwit versions find Shop.xcdatamodeld crash.log"
     ],
     statuses: [
-      0: "it is a version of the model",
+      0: "the hashes are those of a version of the model",
       66: "the log has no version hashes",
-      78: "no version has these hashes; the nearest one is named",
+      78: "no version has these hashes; the output names the nearest one",
     ],
     page: "docs/how-to/versions.md")
 
   @Argument(help: "The model: an .xcdatamodeld or a .momd.")
   var model: FilePath
 
-  @Argument(help: "The log, if not standard input.")
+  @Argument(help: "The log; standard input by default.")
   var log: FilePath?
 
   @Flag(help: "Print JSON.")
@@ -142,19 +142,19 @@ struct VersionsFindCommand: ParsableCommand {
 struct VersionGuardOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Compare versions with this revision of the model's Git repository, not with a file.",
+      "Compare with this revision of the model's Git repository instead of a lock file.",
       valueName: "revision"))
   var since: String?
 
   @Option(
     help: ArgumentHelp(
-      "The file of released versions, if not Shop.versions.json beside Shop.xcdatamodeld.",
+      "The lock file; by default Shop.versions.json next to Shop.xcdatamodeld.",
       valueName: "path"))
   var lock: FilePath?
 
   func validate() throws {
     if since != nil, lock != nil {
-      throw ValidationError("--since and --lock are two things to compare with: name one.")
+      throw ValidationError("--since and --lock both name what to compare with: leave one out.")
     }
   }
 

@@ -134,7 +134,7 @@ package final class ObjectReader {
       switch cell {
       case nil, .null?: break
       case .integer(let target)?: property.references = [try reference(to: target, of: found)]
-      case let other?: property.fault = "\(other.kindWords) in the place of a key"
+      case let other?: property.fault = "\(other.kindWords) instead of a key"
       }
     case .children(let table, let column, _, let order):
       let places = [order, "Z_PK"].compactMap(\.self).map(SQL.identifier)

@@ -10,14 +10,14 @@ extension InspectedProperty {
   ) {
     switch cell {
     case .null:
-      if !attribute.isOptional { fault = "nil, and the model wants a value" }
+      if !attribute.isOptional { fault = "nil, but mandatory" }
     case .text(let head, let count):
       take(head, count: count, isUTF16: isUTF16, extent: extent)
       switch attribute.type {
       case .string, .uri: break
       // A decimal whose digits no number of SQLite's has stays a text.
       case .decimal where !isCut && text.map(AttributeValue.isDecimal) == true: bytes = nil
-      default: fault = "a text in the place of \(attribute.type.name)"
+      default: fault = "a text instead of \(attribute.type.name)"
       }
     case .blob(let head, let count):
       if attribute.type == .uuid, count == 16 {
@@ -25,7 +25,7 @@ extension InspectedProperty {
       } else {
         (text, bytes) = (head.prefix(extent.bytes).hexadecimal, count)
         isCut = count > Int64(extent.bytes)
-        fault = "\(count == 1 ? "1 byte" : "\(count) bytes") in the place of \(attribute.type.name)"
+        fault = "\(count == 1 ? "1 byte" : "\(count) bytes") instead of \(attribute.type.name)"
       }
     case .integer(let number): take(number, of: attribute)
     case .real(let number): take(number, of: attribute)
@@ -47,14 +47,14 @@ extension InspectedProperty {
     switch attribute.type {
     case .boolean:
       text = number == 0 ? "false" : "true"
-      if !(0...1).contains(number) { fault = "\(number) in the place of Boolean" }
+      if !(0...1).contains(number) { fault = "\(number) instead of Boolean" }
     case .date: takeDate(Double(number))
     case .integer16, .integer32, .integer64:
       if attribute.type.integerRange?.contains(number) == false {
         fault = "beyond \(attribute.type.name)"
       }
     case .decimal, .double, .float: break
-    default: fault = "a whole number in the place of \(attribute.type.name)"
+    default: fault = "a whole number instead of \(attribute.type.name)"
     }
   }
 
@@ -63,7 +63,7 @@ extension InspectedProperty {
     switch attribute.type {
     case .date: takeDate(number)
     case .double, .float, .decimal: if !number.isFinite { fault = "not finite" }
-    default: fault = "a number in the place of \(attribute.type.name)"
+    default: fault = "a number instead of \(attribute.type.name)"
     }
   }
 
@@ -72,7 +72,7 @@ extension InspectedProperty {
       text = date.text
     } else {
       text = "\(seconds)"
-      fault = "seconds since 2001-01-01, which no calendar has"
+      fault = "seconds since 2001-01-01, beyond the calendar"
     }
   }
 }

@@ -178,6 +178,6 @@ struct TableMerge {
   private func values(of property: Property, key: Int64) throws -> (String?, String?) {
     let one = try first.words(of: property, key: key)
     let other = try second.words(of: property, key: key)
-    return (one, one == other ? "\(other), and differs behind what is shown" : other)
+    return (one, one == other ? "\(other), and differs after the shown part" : other)
   }
 }

@@ -54,13 +54,13 @@ struct ValueBytes {
         throw Fault(file: name, words: "its size is not known (\(error.errno))")
       }
     default:
-      throw Fault(file: nil, words: "its first byte tells neither of bytes nor of a file")
+      throw Fault(file: nil, words: "its first byte marks neither bytes nor a file")
     }
   }
 
   private static func open(_ name: String, support: FilePath) throws -> FileDescriptor {
     guard let component = FilePath.Component(name), component.kind == .regular else {
-      throw Fault(file: name, words: "this is no name of a file")
+      throw Fault(file: name, words: "this is not the name of a file")
     }
     do {
       guard let found = try ExternalDataFolder.open(component, support: support) else {
@@ -68,7 +68,7 @@ struct ValueBytes {
       }
       return found
     } catch let error as StoreError where error.problem == .externalFileForeign {
-      throw Fault(file: name, words: "the file is a link or no regular file, and is not read")
+      throw Fault(file: name, words: "the file is a link or not a regular file, and is not read")
     } catch let error as SystemCallError {
       try requireDevice(ExternalDataFolder.files(support: support).appending(name), error.errno)
       throw Fault(file: name, words: "the file cannot be read (\(error.errno))")
@@ -115,7 +115,7 @@ struct ValueBytes {
       let one = try bytes(from: place, count: Self.chunk)
       guard try other.bytes(from: place, count: Self.chunk) == one else { return false }
       // What could not be compared is not the same.
-      if one.isEmpty { throw Fault(file: file, words: "the file became shorter meanwhile") }
+      if one.isEmpty { throw Fault(file: file, words: "the file became shorter while it was read") }
       place += Int64(one.count)
     }
     return true

@@ -23,22 +23,23 @@ struct AccessToken: Sendable {
       let file = try FileDescriptor.open(path, .readOnly, options: [.nonBlocking, .closeOnExec])
       bytes = try file.closeAfter {
         let status = try Files.fileStatus(of: file)
-        guard status.kind == .file else { throw Self.failure("\(path) is no regular file.") }
+        guard status.kind == .file else { throw Self.failure("\(path) is not a regular file.") }
         guard status.mode & 0o077 == 0 else {
           throw Self.failure(
-            "others may read \(path): take that away with `chmod 600`, and change the token.")
+            "other users can read \(path): use `chmod 600`, and change the token.")
         }
         return try Files.readToEnd(file, limit: Self.most)
       }
     } catch Errno.fileTooLarge {
-      throw Self.failure("\(path) is longer than a token: \(Self.most) bytes are the most.")
+      throw Self.failure("\(path) is longer than \(Self.most) bytes, the maximum of a token.")
     } catch let error as Errno {
       throw MigrationFailure(SystemCallError(operation: .open, path: path, errno: error))
     }
     let line = String(decoding: bytes.prefix { $0 != 10 && $0 != 13 }, as: UTF8.self)
     guard line.utf8.allSatisfy(Self.isTokenByte), line.utf8.count >= Self.fewest else {
       throw Self.failure(
-        "\(path) has no token: its first line needs \(Self.fewest) letters, digits or -._~ at least."
+        "\(path) has no token: its first line needs at least \(Self.fewest) letters, digits or "
+          + "-._~."
       )
     }
     text = line

@@ -39,7 +39,7 @@ public struct LiveSite: Sendable {
       } catch {
         throw MigrationFailure(error)
       }
-      throw MigrationFailure(.usage, "\(folder) is no folder: name the one that it lies in.")
+      throw MigrationFailure(.usage, "\(folder) is not a folder: name the folder that contains it.")
     }
   }
 
@@ -54,25 +54,25 @@ public struct LiveSite: Sendable {
     guard access.knows(host: request.host) else {
       return .sentence(
         403,
-        "403: this server does not go by that name. Ask for it by its address, or start it with "
-          + "--host and the name.")
+        "403: this server has another name. Use its address, or start it with --host and this "
+          + "name.")
     }
     guard request.target.utf8.count <= Self.longestTarget else {
-      return .sentence(414, "414: no address is that long.")
+      return .sentence(414, "414: the address is too long.")
     }
     let address = SiteAddress(request.path)
     // Whoever looks after servers may ask whether this one lives.
     let entrance = address == .health ? .open : access.entrance(request)
     if entrance == .refused {
       return .sentence(
-        401, "401: a token is needed: open the address that the server has shown at its start.",
+        401, "401: a token is needed: open the address that the server printed at its start.",
         headers: [("WWW-Authenticate", "Bearer")])
     }
     guard let address else { return .sentence(404, "404: there is no such page.") }
     let isReading = request.method == "GET" || request.method == "HEAD"
     guard address.takesForms ? request.method == "POST" : isReading else {
       let methods = address.takesForms ? "POST" : "GET, HEAD"
-      return .sentence(405, "405: this page takes \(methods).", headers: [("Allow", methods)])
+      return .sentence(405, "405: this page allows \(methods).", headers: [("Allow", methods)])
     }
     if entrance == .address {
       return .goTo(address, headers: [access.rememberingCookie])
@@ -112,7 +112,7 @@ public struct LiveSite: Sendable {
   }
 
   private static let unknown = SiteAnswer.sentence(
-    404, "404: nothing is known of this migration or fleet any more.")
+    404, "404: this migration or fleet is no longer known.")
 
   private func show(_ address: SiteAddress, of fleet: WatchedFleet) async -> SiteAnswer {
     switch address {
@@ -176,11 +176,13 @@ public struct LiveSite: Sendable {
     _ id: String, _ wish: ControlRequest, _ request: SiteRequest, by entrance: SiteAccess.Entrance
   ) async -> SiteAnswer {
     guard allowsControl else {
-      return .sentence(403, "403: this server only shows. Start it with --control to ask for more.")
+      return .sentence(403, "403: this server is read-only. Start it with --control to allow "
+        + "requests.")
     }
     let form = FormFields(request.body)
     guard access.isOwn(request, by: entrance, key: form["key"]) else {
-      return .sentence(403, "403: this does not come from a page of this server: load it anew.")
+      return .sentence(403, "403: this request does not come from a page of this server: reload "
+        + "the page.")
     }
     guard let migration = await board.migration(id) else { return Self.unknown }
     let control = MigrationControl(await migration.path)
@@ -191,7 +193,7 @@ public struct LiveSite: Sendable {
       if request.accept?.contains("text/html") == true { return .goTo(.migration(id)) }
       return answer.isDone
         ? .sentence(200, "Done: \(text.headline)")
-        : .sentence(202, "Asked, and not there yet: \(text.headline)")
+        : .sentence(202, "Requested, but not done yet: \(text.headline)")
     } catch {
       let failure = MigrationFailure(error)
       let status = failure.exitStatus == .usage ? 400 : 409

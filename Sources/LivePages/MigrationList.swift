@@ -65,7 +65,7 @@ actor MigrationList {
     if !hasLooked { return [Markup("Looking through \(places).")] }
     if all == 0 {
       return [
-        Markup("No migration is known in \(places). One that begins there appears here by itself.")
+        Markup("No migration is known in \(places). A new one appears here automatically.")
       ]
     }
     return [Markup("\(CountText(all, "migration")) in \(places), \(open) at work.")]
@@ -73,7 +73,7 @@ actor MigrationList {
 
   private func missed(_ gaps: [String]) -> Page.Section? {
     guard !gaps.isEmpty else { return nil }
-    var section = Page.Section("Not looked at")
+    var section = Page.Section("Not searched")
     section.lines = gaps.map { Markup($0) }
     return section
   }

@@ -52,7 +52,7 @@ struct ServerPlace {
   init(_ text: String, by reader: (String) -> String?) throws {
     guard let address = reader(text == "localhost" ? "127.0.0.1" : text) else {
       throw MigrationFailure(
-        .usage, "\(text) is no address: --bind takes one such as 127.0.0.1, 0.0.0.0 or ::1.")
+        .usage, "\(text) is not an address: --bind takes one such as 127.0.0.1, 0.0.0.0 or ::1.")
     }
     self.address = address
     isLoopback = address == "::1" || address.hasPrefix("127.")
@@ -65,12 +65,12 @@ struct ServerPlace {
     case .addressInUse:
       MigrationFailure(
         .inUse,
-        "port \(port) of \(address) is taken: name another one with --port, or 0 for any.")
+        "port \(port) of \(address) is in use: name another one with --port, or 0 for any.")
     case .permissionDenied:
       MigrationFailure(
-        .cannotCreate, "port \(port) may not be taken by this user: name a higher one with --port.")
+        .cannotCreate, "this user may not use port \(port): name a higher one with --port.")
     default:
-      MigrationFailure(.usage, "\(address), port \(port), cannot be listened at: \(errno).")
+      MigrationFailure(.usage, "the server cannot listen on \(address), port \(port): \(errno).")
     }
   }
 }

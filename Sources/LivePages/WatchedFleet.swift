@@ -89,7 +89,7 @@ actor WatchedFleet {
     }
   }
 
-  private var end: String? { isGone ? "nothing is known of this fleet any more" : nil }
+  private var end: String? { isGone ? "this fleet is no longer known" : nil }
 
   /// The page of the fleet at a moment.
   func view(at now: ContinuousClock.Instant = .now) async -> View {

@@ -88,7 +88,7 @@ actor WatchedMigration {
 
   private var end: String? {
     if let failure { return failure }
-    if isGone { return "nothing is known of this migration any more" }
+    if isGone { return "this migration is no longer known" }
     return status.state.isOpen ? nil : "this migration has ended"
   }
 

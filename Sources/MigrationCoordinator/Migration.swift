@@ -184,7 +184,7 @@ package struct Migration: Sendable {
     guard recovery == .undone || recovery == .putBack, work.isOwn else { return }
     if recovery == .undone, keepsWork(work, in: workspace, after: error) {
       logger.warning(
-        "what is done so far stays in the work folder, and the same command goes on from there",
+        "completed work stays in the work folder, and the same command resumes it",
         metadata: ["path": "\(request.paths.work)"])
       return
     }

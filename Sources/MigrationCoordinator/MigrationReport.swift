@@ -371,14 +371,14 @@ extension MigrationRoute.Unused.Reason {
     switch self {
     case .versionUnknown(let side):
       "the model of its \(side.rawValue) version is not known [134130]"
-    case .leadsNowhere: "it leads from a version to one that hashes alike"
+    case .leadsNowhere: "it leads from a version to one with the same hashes"
     case .same(let other): "it is the same as \(other)"
-    case .overlaps(let other): "\(other) takes the same objects"
+    case .overlaps(let other): "\(other) migrates the same objects"
     case .incomplete(let entity): "it leaves out \(entity)"
     case .elsewhere: "it is for other versions"
     case .lessExact(let other): "\(other) is for exactly these two versions"
     case .losesMore(let name):
-      "it would lose \(name), which inference keeps; name it to use it all the same"
+      "it would lose \(name), which inference keeps; name it to use it anyway"
     }
   }
 }

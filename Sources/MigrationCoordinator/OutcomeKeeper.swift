@@ -118,9 +118,9 @@ final class OutcomeKeeper: Sendable {
     if report.outcome == .alreadyCurrent, replaced == nil { return takeBack() }
     let said: [String] =
       switch report.outcome {
-      case .copied: ["The store had the model already and was copied."]
+      case .copied: ["The store already had the model and was copied."]
       case .migrated: []
-      default: ["There was nothing left to do."]
+      default: ["There was nothing to do."]
       }
     let losses = words.losses(report)
     let rows = report.outcome == .migrated ? report.rows : nil

@@ -51,7 +51,7 @@ package struct StageInput: Sendable {
   package var bytesFromFiles: Int64 = 0
   /// Why the store itself cannot be edited, as the end of a sentence; nil where it takes its own
   /// place.
-  package var editRefusal: String? = "it makes no other store than the one that it edits"
+  package var editRefusal: String? = "it can only edit the store itself"
   /// The bytes that are free beside the result; nil where that is not known.
   package var freeBytes: Int64?
   /// Whether objects are checked against the destination model's validation rules.

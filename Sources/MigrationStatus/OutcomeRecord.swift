@@ -108,7 +108,7 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
     if let restored {
       let format = Date.ISO8601FormatStyle(dateTimeSeparator: .space, timeZone: .gmt)
       let time = Date(timeIntervalSince1970: restored.time).formatted(format)
-      sentences.append("At \(time) \(restored.path) was put back in its place.")
+      sentences.append("At \(time) \(restored.path) was put back in place.")
     }
     if let oldStore {
       let path = FilePath(oldStore)

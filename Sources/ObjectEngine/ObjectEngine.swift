@@ -31,7 +31,7 @@ package struct ObjectEngine: MigrationEngine {
 
   /// Refuses stages whose rows are made by programs.
   package static func refusal(of stage: StageInput) -> String? {
-    if case .rows = stage.work { "no mapping model says what becomes of the objects" } else { nil }
+    if case .rows = stage.work { "no mapping model defines the objects" } else { nil }
   }
 
   /// Groups that turn out to be related after all are migrated as one.

@@ -85,7 +85,7 @@ struct IndexLayout {
     var parts: [Index.Part] = []
     for element in wanted.elements {
       guard element.kind == .binary else {
-        throw Unsupported(reason: "an R-tree index, which no store in reach shows")
+        throw Unsupported(reason: "an R-tree index, which no known store has")
       }
       parts.append(
         .init(
@@ -120,7 +120,7 @@ struct IndexLayout {
       throw Unsupported(reason: "the expression \(other.map { "\($0)" } ?? "") has no column")
     }
     guard !isComposite(property, of: entity) else {
-      throw Unsupported(reason: "\(property) is composite, and no store in reach shows its index")
+      throw Unsupported(reason: "\(property) is composite, and no known store has such an index")
     }
     if let column = column(of: property, entity: entity, in: table) { return column }
     switch property {

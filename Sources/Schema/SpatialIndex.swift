@@ -98,7 +98,7 @@ extension StoreSchema {
             omissions.append(
               .init(
                 entity: entity.name, index: attribute.name,
-                reason: "an R-tree of another form than stores show"))
+                reason: "an R-tree of an unknown form"))
           }
         }
       }

@@ -182,7 +182,7 @@ class Bench:
         _, said = self.timed(self.migrate(store, name, "--engine", "edit"))
         is_running = False
         watcher.join()
-        kept, was_edit = bytes_on_disk(self.own), "rollback` undoes it" in said
+        kept, was_edit = bytes_on_disk(self.own), "rollback` restores them" in said
         facts = self.facts(store)
         self.back(store)
         return max(peak, kept) - before, kept - before, was_edit, facts

@@ -37,7 +37,7 @@ import Testing
     #expect(outcome.status == 64)
     #expect(outcome.standardOutput.isEmpty)
     #expect(outcome.standardError.contains("SUBCOMMANDS:"), "\(outcome.standardError)")
-    #expect(outcome.standardError.contains("lacks the name of a command"))
+    #expect(outcome.standardError.contains("needs the name of a command"))
   }
 
   @Test(arguments: [["help"], ["--help"], ["help", "model"], ["model", "--help"]])

@@ -41,7 +41,7 @@ import Testing
     let new = try Data(contentsOf: URL(filePath: store.string))
     let outcome = try await BuiltTool.run([command, store.string])
     #expect(outcome.status == 73, "\(outcome.standardError)")
-    #expect(outcome.standardError.contains("is not as it was kept"))
+    #expect(outcome.standardError.contains("has changed since it was kept"))
     #expect(try Data(contentsOf: URL(filePath: store.string)) == new)
     #expect(try Data(contentsOf: url) == changed)
   }

@@ -75,11 +75,11 @@ import Testing
     #expect(try await export(model).status == 0)
     let again = try await export(model)
     #expect(again.status == 73)
-    #expect(again.standardError.contains("is there already"))
+    #expect(again.standardError.contains("already exists"))
     let named = try await BuiltTool.run([
       "model", "export", model.string, "--output", folder.appending("Out.model").string,
     ])
     #expect(named.status == 64)
-    #expect(named.standardError.contains("let it end in .xcdatamodel"))
+    #expect(named.standardError.contains("end it with .xcdatamodel"))
   }
 }

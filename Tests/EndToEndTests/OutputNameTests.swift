@@ -58,7 +58,7 @@ import Testing
       "migrate", source.string, "--to", Self.sample.string, "--output", store.string,
     ])
     #expect(run.status == 73)
-    #expect(run.standardError.contains("has a name that belongs to the store \(store)"))
+    #expect(run.standardError.contains("has a name that is reserved for the store \(store)"))
     #expect(!run.standardError.contains("remove it."))
     #expect(try names.contains("S.sqlite-wal") && !names.contains("S.sqlite"))
   }
@@ -69,7 +69,7 @@ import Testing
       atPath: try await generate("S.sqlite").string, toPath: long.string)
     let run = try await BuiltTool.run(["status", long.string])
     #expect(run.status == 66)
-    #expect(run.standardError.contains("nothing is known of a migration of"))
+    #expect(run.standardError.contains("no migration of"))
   }
 
   @Test(arguments: commands)
@@ -92,7 +92,7 @@ import Testing
         let outcome = try await BuiltTool.run(command(words, writing: "\(path)\(suffix)"))
         #expect(outcome.status == 73, "\(path)\(suffix): \(outcome.standardError)")
         #expect(
-          outcome.standardError.contains("belongs to the store"),
+          outcome.standardError.contains("is reserved for the store"),
           "\(path)\(suffix): \(outcome.standardError)")
         #expect(try names == before)
       }

@@ -104,11 +104,11 @@ import Testing
     let plain = try await run("check", steps[0], steps[1])
     #expect(plain.status == 0, "\(plain.standardError)")
     // The later steps are tried, so nothing is left open.
-    #expect(!plain.standardOutput.contains("shows when it is made"))
+    #expect(!plain.standardOutput.contains("are checked once it is made"))
     for choice in ["--on-value=null", "--on-duplicate=keep-last", "--on-dangling=nullify"] {
       let chosen = try await run("check", steps[0], steps[1], choice)
       #expect(chosen.status == 0, "\(chosen.standardError)")
-      #expect(!chosen.standardOutput.contains("shows when it is made"))
+      #expect(!chosen.standardOutput.contains("are checked once it is made"))
     }
   }
 
@@ -273,7 +273,7 @@ import Testing
     try await generate("M")
     let refused = try await run("migrate")
     #expect(refused.status == 78)
-    #expect(refused.standardError.contains("which a version on the way lacks"))
+    #expect(refused.standardError.contains("since a version on the route lacks it"))
     #expect(refused.standardError.contains("attribute types are incompatible"))
     #expect(try await run("check").status == 78)
     let allowed = try await run("migrate", "--allow-loss", "Note.code")
@@ -286,7 +286,7 @@ import Testing
     try await generate("M 2")
     let refused = try await run("migrate")
     #expect(refused.status == 78, "\(refused.standardError)")
-    #expect(refused.standardError.contains("which the older version lacks"))
+    #expect(refused.standardError.contains("since the older version lacks it"))
     #expect(try await run("migrate", "--allow-loss").status == 0)
   }
 

@@ -95,9 +95,9 @@ import Testing
     #expect(written.standardError.contains("left open"))
     #expect(written.standardError.contains("Reminder.id is mandatory and has no default"))
     for (value, sentence) in [
-      ("null", "mandatory"), ("\"Bob\"", "it reads Bob of no object"),
-      ("\"5\"", "the number 5 is no value of Reminder.id, which is a UUID"),
-      ("\"\\\"Bob\\\"\"", "the text \"Bob\" is no value of Reminder.id"),
+      ("null", "mandatory"), ("\"Bob\"", "it reads Bob without an object"),
+      ("\"5\"", "the number 5 is not a value of Reminder.id, which is a UUID"),
+      ("\"\\\"Bob\\\"\"", "the text \"Bob\" is not a value of Reminder.id"),
       ("\"$source.title.words\"", "it reads words, which a text does not have"),
       ("\"$source.title\"", "its expression yields a text"),
     ] {

@@ -67,7 +67,7 @@ import Testing
     ("a == %@", 6, "a placeholder is not supported"),
     ("(a == 1 AND b ==) OR c == 1", 17, "“)” where an expression is expected"),
     ("a == 1.2.3", 6, "1.2.3 is not a number"),
-    ("a ~ 1", 3, "“~” has no meaning here"),
+    ("a ~ 1", 3, "“~” is not valid here"),
   ])
   func `an error names the column`(text: String, column: Int, message: String) {
     let error = #expect(throws: FormatError.self) { try ValuePredicate(format: text) }

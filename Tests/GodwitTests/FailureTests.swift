@@ -107,11 +107,11 @@ import Testing
     migration.store = FilePath("\(given.folder.path)/None.sqlite")
     let missing = try await given.failure(of: migration)
     #expect(missing.kind == .fileNotFound)
-    expect(missing, code: 260, "is not there")
+    expect(missing, code: 260, "does not exist")
     try Data("a text".utf8).write(to: given.output)
     let taken = try await given.failure(of: given.migration())
     #expect(taken.kind == .fileExists && taken.file == FilePath(given.output.path))
-    expect(taken, code: 516, "exists already")
+    expect(taken, code: 516, "already exists")
     #expect((taken as NSError).userInfo[NSFilePathErrorKey] as? String == given.output.path)
     let text = #expect(throws: MigrationFailure.self) { try StoreInspection(of: given.output) }
     expect(try #require(text), code: 259, "text file")
@@ -120,7 +120,7 @@ import Testing
   @Test func `a URL of the net is a path that nobody has`() throws {
     let address = try #require(URL(string: "https://example.org/Shop.sqlite"))
     let failure = #expect(throws: MigrationFailure.self) { try StoreInspection(of: address) }
-    expect(try #require(failure), code: 260, "example.org/Shop.sqlite is not there")
+    expect(try #require(failure), code: 260, "example.org/Shop.sqlite does not exist")
   }
 
   @Test func `a policy that nobody registered has the code of policies`() async throws {

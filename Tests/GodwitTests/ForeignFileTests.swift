@@ -49,7 +49,7 @@ import Testing
       try #require(throws: MigrationFailure.self) { _ = try StoreInspection(of: store) }
         .sentences[0]
     }
-    #expect(try sentence().hasSuffix("is not there: check the path."))
+    #expect(try sentence().hasSuffix("does not exist: check the path."))
     try Data().write(to: folder.appending(path: ".a.sqlite.icloud"))
     #expect(try sentence().contains("is in iCloud and not on this disk"))
   }

@@ -24,7 +24,7 @@ import Testing
           "scan", "Binary", "optional=\"YES\" allowsExternalBinaryDataStorage=\"YES\""))
     let given = try GivenStore(Model.note, file, Model.longNote + Model.tag)
     let found = try await findings(given)
-    #expect(found.map(\.store) == ["1 (made up)", "2 (made up)", "3 (made up)"])
+    #expect(found.map(\.store) == ["1 (generated)", "2 (generated)", "3 (generated)"])
     #expect(found.map(\.from) == [["1"], ["2"], ["3"]])
     #expect(found.allSatisfy { $0.isPossible && $0.exitStatus == 0 }, "\(found.flatMap(\.reasons))")
     #expect(found.map { $0.trial?.isCompared } == [true, true, nil])
@@ -39,7 +39,7 @@ import Testing
     let given = try GivenStore(Model.noteWithoutPages, Model.note, mandatory)
     let found = try await findings(given)
     #expect(found.map(\.isPossible) == [false, false, true])
-    #expect(found[0].reasons[0].hasPrefix("1 (made up) cannot be migrated"))
+    #expect(found[0].reasons[0].hasPrefix("1 (generated) cannot be migrated"))
     #expect(found[0].reasons.contains { $0.contains("Note.pages") })
     #expect(!found.flatMap(\.reasons).contains { $0.contains("/godwit-") })
     #expect(found[1].reasons.contains { $0.contains("missing in") })
@@ -51,7 +51,7 @@ import Testing
     let given = try GivenStore(Model.note, Model.longNote)
     try given.write("<entity name=\"A\" parentEntity=\"Gone\"/>", as: "0")
     let found = try await findings(given)
-    #expect(found.map(\.store) == ["0 (made up)", "1 (made up)", "2 (made up)"])
+    #expect(found.map(\.store) == ["0 (generated)", "1 (generated)", "2 (generated)"])
     #expect(found.map(\.isPossible) == [false, true, true])
     #expect(
       found[0].reasons == [

@@ -116,7 +116,7 @@ import Testing
       FilePath("\(folder.path)/One.xcdatamodeld"), FilePath("\(folder.path)/Other.xcdatamodeld")
     )
     let same = try ModelDiff(from: one, to: one)
-    #expect(same.lines[0].hasSuffix("say the same, as far as they can be read."))
+    #expect(same.lines[0].hasSuffix("are equal, as far as they can be read."))
     #expect(same.lines[1] == "not compared: \(one) at A: the superentity Q is not in the model.")
     let diff = try ModelDiff(from: one, to: other)
     #expect(diff.notCompared.count == 2)

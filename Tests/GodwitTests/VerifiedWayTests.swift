@@ -97,7 +97,7 @@ import Testing
     #expect(right.route.map { $0.mappings.count } == [1])
     try write("pages > 100")
     let changed = try await failure(given)
-    #expect(changed.exitStatus == .usage && changed.sentences[0].contains("something else"))
+    #expect(changed.exitStatus == .usage && changed.sentences[0].contains("has changed since"))
     try FileManager.default.removeItem(at: mapping)
     let gone = try await failure(given)
     #expect(gone.exitStatus == .usage && gone.sentences[0].contains("routing.mappings"))
@@ -176,7 +176,7 @@ import Testing
     let verification = StoreVerification(of: given.output, madeFrom: other)
     let report = try await verification.run()
     #expect(!report.isAlike && report.record == nil)
-    #expect(report.notes.contains { $0.contains("is about another migration") })
+    #expect(report.notes.contains { $0.contains("describes another migration") })
   }
 
   @Test func `models and objects are paired along the way that was taken`() async throws {

@@ -126,13 +126,13 @@ import Testing
     (given.run.hold, given.run.holdReason, given.run.isStanding) = (.asked, "jane", true)
     let found = lines(given)
     #expect(found[0] == "/data/Shop.sqlite: paused")
-    #expect(found[1] == "  asked by jane; `godwit resume` lets it go on.")
+    #expect(found[1] == "  requested by jane; `godwit resume` resumes it.")
     #expect(found[3] == "migrating, 0 of 3 work orders")
     let line = WatchLine(path: "S.sqlite", status: given.status, rate: nil)
     #expect(
       line.text
-        == "S.sqlite: paused, 52 %, migrating, 0 of 3 work orders: asked by jane; `godwit resume` "
-        + "lets it go on.")
+        == "S.sqlite: paused, 52 %, migrating, 0 of 3 work orders: requested by jane; "
+        + "`godwit resume` resumes it.")
   }
 
   @Test func `stages count shares of themselves, and no rows`() {

@@ -169,7 +169,7 @@ import Testing
     var inference = try #require(try ModelDiff(from: first, to: second).inference)
     #expect(inference.isPossible && inference.refusals == [])
     #expect(
-      inference.conditions.contains { $0.contains("every Item has to have a value of title") })
+      inference.conditions.contains { $0.contains("every Item must have a value of title") })
     #expect(inference.conditions.contains { $0.contains("so there may be no Tag") })
     entities[0].attributes[0].type = .date
     entities[0].attributes[1].type = .string

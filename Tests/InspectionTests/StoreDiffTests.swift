@@ -169,7 +169,7 @@ import Testing
       in: shop.second)
     let difference = try #require(try shop.diff().differences.first)
     #expect(difference.property == "small" && difference.key == 2)
-    #expect(difference.second?.contains("differs behind what is shown") == true)
+    #expect(difference.second?.contains("differs after the shown part") == true)
   }
 
   @Test func `all differences are counted, and as many kept as asked for`() throws {

@@ -77,7 +77,7 @@ struct MappingCheckTests {
     ("$source.objectID.entity.attributesByName", "an entity has no property attributesByName"),
     ("$source.entity.managedObjectClassName", "an entity has no property managedObjectClassName"),
     ("uppercase($entityMapping.title)", "the entity mapping has no property title"),
-    ("FUNCTION($propertyMapping, \"value\")", "the property mapping does not answer value"),
+    ("FUNCTION($propertyMapping, \"value\")", "the property mapping has no method value"),
     ("CAST($source.code, \"NSArray\")", "a value cannot be cast to NSArray"),
   ])
   func `an expression that never has a value is found`(text: String, why: String) throws {

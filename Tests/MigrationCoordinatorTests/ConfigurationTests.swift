@@ -110,7 +110,7 @@ import Testing
       }
       let failure = MigrationFailure(error)
       return found.map(\.entity) == ["Tag", "Person"] && failure.exitStatus == .damaged
-        && failure.description.contains("Tag is 3 there and 4 by the model")
+        && failure.description.contains("Tag is 3 there and 4 in the model")
     }
     request.sourceCheck = .off
     _ = try await given.run(request)

@@ -101,7 +101,7 @@ import Testing
     request.failsOnLoss = true
     #expect(
       try await sentences(given, request).contains {
-        $0.hasPrefix("Thing.owner: 2 references (Z_PK 3, 7) nil, since the number")
+        $0.hasPrefix("Thing.owner: 2 references (Z_PK 3, 7) nil, since the relationship")
       })
     request.failsOnLoss = false
     let report = try await given.run(request)

@@ -34,22 +34,22 @@ import Testing
   @Test func `why objects are made one by one is told with its place`() throws {
     let name = try #require(given.mapping.mapping(toDestination: "Other")?.name)
     #expect(try reason { _ in } == nil)
-    #expect(try reason(engine: .objects) { _ in } == "it was asked for")
+    #expect(try reason(engine: .objects) { _ in } == "it was requested")
     #expect(
       try reason { $0.setPolicy("Dropping", of: "Other") }
-        == "the policy Dropping of \(name) does not declare that its objects are independent")
+        == "the policy Dropping of \(name) does not declare its objects independent")
     #expect(
       try reason {
         $0.change("Other") {
           $0.sourceExpression = .sourceObjects(of: "Other", where: "now() != nil")
         }
-      } == "what the filter of \(name) takes depends on the moment")
+      } == "the filter of \(name) depends on the current time")
     #expect(
       try reason { given in
         var second = try #require(given.mapping.mapping(toDestination: "Other"))
         second.name = "Second"
         given.mapping.entityMappings.append(second)
-      } == "\(name) and Second take or make objects of the same entity")
+      } == "\(name) and Second read or make objects of the same entity")
   }
 
   @Test func `a mapping model by two paths is no second one`() throws {

@@ -176,8 +176,8 @@ import Testing
     let found = try await sentences(given, request)
     for start in [
       "Photo.image: 2 objects (Z_PK 1, 3) whose external files are missing (\(Self.name(1)), ",
-      "Photo.image: 1 object (Z_PK 2) of whose external files each is a link",
-      "Scan.image: 1 object (Z_PK 4) of whose external files each is a link",
+      "Photo.image: 1 object (Z_PK 2) whose external files are links",
+      "Scan.image: 1 object (Z_PK 4) whose external files are links",
     ] {
       #expect(found.contains { $0.hasPrefix(start) }, "\(start): \(found)")
     }

@@ -101,7 +101,7 @@ import Testing
     #expect(
       failure(error).sentences == [
         "/data/Shop.sqlite: row 7 of table ZITEM has 100.0 MiB, and a process needs 300.0 MiB of "
-          + "memory to copy it; each has 64.0 MiB: raise resources.memory, take fewer "
+          + "memory to copy it; each has 64.0 MiB: raise resources.memory, use fewer "
           + "resources.workers, or engine = .pages."
       ])
     #expect(!failure(StoreError(problem: .rowTooLong(nil), store: "/data")).sentences.isEmpty)
@@ -111,8 +111,8 @@ import Testing
     let error = PageError(.damaged(page: 17)).at(file: "/data/Shop.sqlite", table: "ZITEM")
     #expect(
       failure(error).sentences == [
-        "/data/Shop.sqlite is damaged in table ZITEM, page 17: restore it from a backup, or take "
-          + "what can be read with `choices.salvagesDamaged`."
+        "/data/Shop.sqlite is damaged in table ZITEM, page 17: restore it from a backup, or "
+          + "migrate the readable part with `choices.salvagesDamaged`."
       ])
   }
 

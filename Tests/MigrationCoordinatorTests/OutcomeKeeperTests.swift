@@ -142,7 +142,7 @@ import Testing
     #expect(try told() == ["The old store is kept as \(kept)."])
     _ = try StoreUpkeep(of: given.store).rollBack()
     let back = try told()
-    #expect(back.count == 1 && back[0].hasSuffix(" \(kept) was put back in its place."))
+    #expect(back.count == 1 && back[0].hasSuffix(" \(kept) was put back in place."))
     _ = try await run(request(given))
     _ = try StoreUpkeep(of: given.store).finish()
     #expect(try told() == ["The old store is no longer kept."])

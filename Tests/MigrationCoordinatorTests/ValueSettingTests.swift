@@ -95,8 +95,8 @@ import Testing
       ])
     #expect(
       reasons[0].sentence
-        == "Reminder: 50 objects would get the same default value of id, and it has to be unique; "
-        + "give each a value of its own: use routing.settings = [\"Reminder.id=EXPRESSION\"], such as "
+        == "Reminder: 50 objects would get the same default value of id, and it must be unique; "
+        + "give each its own value: use routing.settings = [\"Reminder.id=EXPRESSION\"], such as "
         + "uuid() for a UUID and CAST(uuid(), \"NSString\") for a text. [134111]"
     )
     _ = try await migrate(given, ["Reminder.id=uuid()"])
@@ -170,7 +170,7 @@ import Testing
       let failure = MigrationFailure(try await refusal(given, settings, engine: engine))
       #expect(failure.exitStatus == .impossible)
       let text = failure.sentences.joined(separator: " ")
-      #expect(text.contains("the text \"16.01.2014\" is no date of the form yyyy-MM-dd"), "\(text)")
+      #expect(text.contains("the text \"16.01.2014\" is not a date of the form yyyy-MM-dd"), "\(text)")
       #expect(text.contains("property date") && text.contains("Grade \(last[0])"), "\(text)")
     }
   }

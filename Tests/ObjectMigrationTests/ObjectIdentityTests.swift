@@ -77,9 +77,9 @@ import Testing
   @Test(arguments: [
     ("$source.objectID.persistentStore", "an object ID has no property persistentStore"),
     ("$source.entity.managedObjectClassName", "an entity has no property managedObjectClassName"),
-    ("FUNCTION($source, \"objectID:\", 1)", "Object does not answer objectID:"),
-    ("FUNCTION($entityMapping, \"title\")", "the entity mapping does not answer title"),
-    ("FUNCTION($entityMapping.userInfo, \"count\")", "a dictionary does not answer count"),
+    ("FUNCTION($source, \"objectID:\", 1)", "Object has no method objectID:"),
+    ("FUNCTION($entityMapping, \"title\")", "the entity mapping has no method title"),
+    ("FUNCTION($entityMapping.userInfo, \"count\")", "a dictionary has no method count"),
     ("CAST($source.herd, \"NSString\")", "Herd cannot be cast to NSString"),
   ])
   func `what has no certain value is refused with its expression and place`(

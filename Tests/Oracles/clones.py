@@ -156,7 +156,7 @@ def killed(r, tool, command):
 def ended(command, status, errors):
     """How a command ended that may have been killed before: without a record nothing tells that a
     result is that of a run which was all but over."""
-    if status == 73 and "exists already" in errors:
+    if status == 73 and "already exists" in errors:
         status = 0
     return subprocess.CompletedProcess(command, status, "", errors)
 

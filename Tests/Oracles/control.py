@@ -139,7 +139,7 @@ def paused(run):
         raise Failure("a paused migration tells how long it will take")
     run.require_still("it says that it is paused")
     text = run.tool.call("status", run.output)
-    if text.returncode != 69 or "asked by" not in text.stdout:
+    if text.returncode != 69 or "requested by" not in text.stdout:
         raise Failure(f"status of a paused migration: {text.returncode} {text.stdout}")
     run.ask("resume")
     run.wait("resumed", lambda s: s.get("state") in ("running", "done"))

@@ -182,7 +182,7 @@ def columns_of_no_model(tool, folder):
     db.execute("alter table ZROOM add column ZNONE")
     count = db.execute("update ZPERSON set ZOWN = 'mine' where Z_PK % 3 = 1").rowcount
     db.close()
-    note = f"column ZPERSON.ZOWN is none of the model's: {count} values left behind."
+    note = f"column ZPERSON.ZOWN is not part of the model: {count} values left out."
     report = os.path.join(folder, "report.json")
     for engine in ENGINES:
         done = case.call("migrate", "--output", os.path.join(folder, f"{engine}.sqlite"),

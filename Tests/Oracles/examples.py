@@ -264,7 +264,7 @@ def library_update(tool, ours, folder):
     said = tool.run(source, model).stdout
     out = []
     for part in ("from Library 1 to Library 3\n", "Author: 500 in, 500 out\n",
-                 "rows as they should be.\n"):
+                 "rows as expected.\n"):
         if part.replace("500", str(rows(expected, "select count(*) from ZAUTHOR")[0][0])) \
                 not in said:
             out.append(f"{part!r} is not said: {said!r}")
@@ -273,7 +273,7 @@ def library_update(tool, ours, folder):
     out += expect(len(kept), 1, "old stores")
     out += expect(tool.run(source, model).stdout, "up to date\n", "a second run")
     missing = tool.run(os.path.join(folder, "none.sqlite"), model, expect=66)
-    if "is not there" not in missing.stderr:
+    if "does not exist" not in missing.stderr:
         out.append(f"a store that is not there: {missing.stderr!r}")
     wide = os.path.join(folder, "Wide.sqlite")
     ours.run("generate", model, "--rows", 400, "--output", wide)

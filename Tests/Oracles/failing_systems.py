@@ -240,7 +240,7 @@ def damaged(tool, folder, engine):
             found += 1
             out += [f"page {number}: {line}"
                     for line in store.judge(done, DAMAGED, r"Shop\.sqlite",
-                                            "damaged|ends before|keys")]
+                                            "damaged|ends too early|keys")]
     return out + ([] if found >= 6 else [f"only {found} of 24 damages were found"])
 
 

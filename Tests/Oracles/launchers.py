@@ -165,7 +165,7 @@ def endless(ground, folder):
     output = os.path.join(folder, "result.sqlite")
     launcher = "sh -c 'exec cat /dev/zero'"
     done = ground.tool.run(*ground.command(output, "pages", launcher), expect=64)
-    if "line without an end" not in done.stderr:
+    if "endless line" not in done.stderr:
         raise Failure(f"an endless line: {done.stderr}")
 
 

@@ -67,7 +67,7 @@ def missing(mapping, before, after):
                 continue
             if o.to_one.get(name) is None and not lacked(mapping, before, o.entity, p, pk):
                 out.setdefault((o.entity, name), []).append(pk)
-    return [f"{entity}.{name}: mandatory, and {objects(len(keys), keys)} would have no object there"
+    return [f"{entity}.{name}: mandatory, and {objects(len(keys), keys)} would have no destination"
             for (entity, name), keys in out.items()]
 
 
@@ -108,8 +108,8 @@ def several(mapping, before):
             keys = [pk for pk, targets in before.lists.get(key(origin), {}).items()
                     if len(targets) > 1 and before.objects[root, pk].entity == old]
             if keys:
-                out.append(f"{p.owner}.{p.name}: to-one now, and {objects(len(keys), keys)} would "
-                           "keep one of several objects")
+                out.append(f"{p.owner}.{p.name}: to-one now, and {objects(len(keys), keys)} "
+                           "would have several objects")
     return out
 
 
@@ -137,7 +137,8 @@ def shared(mapping, before):
             # Several pairs may be of one object.
             keys = {k for g in groups for k in g}
             some = objects(len(keys), keys if origin.to_many else {min(g) for g in groups})
-            out.add(f"{p.owner}.{p.name}: {some} share an object, and each may have one owner now")
+            out.add(f"{p.owner}.{p.name}: {some} share an object, which may have only one owner "
+                    "now")
     return sorted(out)
 
 
@@ -174,5 +175,5 @@ def told(text):
     """The sentences of such refusals in what the tool says."""
     lines = [line.removeprefix("godwit: ") for line in text.splitlines()]
     return sorted(line.partition(";")[0] for line in lines if re.search(
-        r": mandatory, and .* no object there;|break its uniqueness constraint \(|share an object, "
-        r"|would keep one of several", line))
+        r": mandatory, and .* no destination;|break its uniqueness constraint \(|share an object, "
+        r"|would have several objects", line))

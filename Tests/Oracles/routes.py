@@ -263,7 +263,7 @@ def check(tool, seed, folder):
         return [f"{options} {choices}: verify ends with {done.returncode}: {said(done)}"]
     if RECORD not in done.stderr:
         out.append(f"verify does not name the record: {said(done)}")
-    if "judged by inference" in done.stderr and done.stderr.count("judged by") > 1:
+    if "compared by inference" in done.stderr and done.stderr.count("compared by") > 1:
         count("several steps")
     kept = new + ".kept"
     shutil.copyfile(new, kept)

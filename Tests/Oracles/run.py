@@ -85,7 +85,7 @@ class Tool:
         before it is allowed. The report."""
         command = ("migrate", *arguments, "--report", report)
         done = self.call(*command, **options)
-        refused = done.returncode == 78 and "nothing says that it may" in done.stderr
+        refused = done.returncode == 78 and "without consent" in done.stderr
         if refused:
             self.run(*command, "--allow-loss", **options)
         elif done.returncode:

@@ -195,7 +195,7 @@ def check_done(tool, folder):
             for line in settled(tool, p, "done", sentence="The old store is kept as")]
     # What becomes of it afterwards is told as well.
     tool.run("rollback", place.store)
-    out += settled(tool, place.store, "done", sentence="was put back in its place")
+    out += settled(tool, place.store, "done", sentence="was put back in place")
     tool.run("migrate", place.store, "--to", LIBRARY, KEEP_RECORD)
     tool.run("finish", place.store)
     return out + settled(tool, place.store, "done", sentence="The old store is no longer kept")
@@ -212,7 +212,7 @@ def check_unknown(tool, folder):
 
 def unknown(tool, path):
     done = tool.call("status", path)
-    if done.returncode == 66 and "nothing is known" in done.stderr:
+    if done.returncode == 66 and "no migration of" in done.stderr:
         return []
     return [f"{path}: exit {done.returncode}, expected 66: {done.stderr[:200]}"]
 
@@ -323,7 +323,7 @@ def check_names(tool, folder):
 
 def check_judge(tool, folder):
     """The judge itself finds every false answer."""
-    good = Said(75, "S: dead: process 1 is gone; start the same command again to go on.\n", "",
+    good = Said(75, "S: dead: process 1 has ended; start the same command again to resume.\n", "",
                 {"state": "dead", "exitStatus": 75})
     false = {
         "the status": good._replace(status=0),

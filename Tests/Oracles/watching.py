@@ -219,7 +219,7 @@ def held(ground, folder):
         if not run_for(watch, 10, lambda: len(watch.screen.frames) > before):
             out.append("after SIGCONT it shows nothing")
         ground.tool.run("pause", output)
-        if not run_for(watch, 10, lambda: "asked by" in "".join(watch.screen.lines())):
+        if not run_for(watch, 10, lambda: "requested by" in "".join(watch.screen.lines())):
             out.append(f"a pause is not told: {watch.screen.lines()}")
         if " left" in "".join(watch.screen.lines()):
             out.append("a paused migration tells how long it will take")
@@ -249,8 +249,8 @@ def held(ground, folder):
 
 def is_order_note(text):
     """Whether a text is the note on the order of Shelf.books, and nothing besides."""
-    return re.fullmatch(r"godwit: note: Shelf\.books: the order of [\d,]+ objects dropped, which "
-                        r"the model does not have\.", text) is not None
+    return re.fullmatch(r"godwit: note: Shelf\.books: the order of [\d,]+ objects dropped: "
+                        r"the relationship is not ordered\.", text) is not None
 
 
 def told_by_itself(ground, folder):

@@ -88,7 +88,7 @@ extension MigrationFailure.Reason {
     guard coreDataCode == nil, let advice, !description.contains(advice) else {
       return description
     }
-    return "\(description) To migrate all the same, \(advice)."
+    return "\(description) To migrate anyway, \(advice)."
   }
 }
 

@@ -80,7 +80,7 @@ public struct CheckReport: Sendable {
     let done = migratesCopies ? "migrated and verified" : "can be migrated"
     let wrong = findings.count { $0.verdict == .impossible && $0.trial != nil }
     let parts = [
-      (summary.current, "has this model already", "have this model already"),
+      (summary.current, "already has this model", "already have this model"),
       (
         summary.migratable, migratesCopies ? "was \(done)" : done,
         migratesCopies ? "were \(done)" : done

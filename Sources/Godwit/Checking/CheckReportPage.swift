@@ -24,8 +24,7 @@ public struct CheckReportPage: Sendable {
     guard MigrationReportFile.isPage(path) else {
       throw MigrationFailure(
         .usage,
-        "\(path) does not end in .html: name it so; \(option: .json) prints the same for "
-          + "programs.")
+        "\(path) does not end in .html: rename it; \(option: .json) prints the same for programs.")
     }
     file = try OutputFile(path, besides: stores, isEarlier: MigrationReportFile.isReport)
   }
@@ -72,8 +71,9 @@ extension CheckReport {
       })
     section.lines = [
       Markup(
-        "● is the version of a store, → the one that it can be brought to\(migratesCopies ? ", as was tried on a copy" : ""); "
-          + "✓ it has already; ✗ it cannot be brought there, or could not be read.")
+        "● is the version of a store, → the version to which it can be "
+          + "migrated\(migratesCopies ? ", as tested on a copy" : ""); ✓ it already has; ✗ it "
+          + "cannot be migrated there, or cannot be read.")
     ]
     return section
   }
@@ -95,7 +95,7 @@ extension CheckReport {
     guard !told.isEmpty else { return nil }
     var section = Page.Section("Obstacles, losses and notes")
     section.table = Page.Table(
-      [.init("store"), .init("what is to be said", .sentence)],
+      [.init("store"), .init("remark", .sentence)],
       told.flatMap { store, lines in
         lines.enumerated().map { [Page.Cell($0 == 0 ? store : ""), .init($1, .sentence)] }
       })
@@ -108,7 +108,7 @@ extension CheckReport {
     var section = Page.Section("Released versions")
     section.badge =
       releasedVersions.problems.isEmpty
-      ? .init("as they were", .good) : .init("not as they were", guardsVersions ? .bad : .held)
+      ? .init("unchanged", .good) : .init("changed", guardsVersions ? .bad : .held)
     section.lines = releasedVersions.lines.map { Markup($0) }
     return section
   }

@@ -63,7 +63,7 @@ struct GitRevision {
         input: .none, output: .bytes(limit: Self.limit), error: .string(limit: 1 << 16))
       if case .exited(0) = done.terminationStatus { return done.standardOutput }
       let why = done.standardError.split(whereSeparator: \.isNewline).first ?? "it failed"
-      var sentences = ["git finds nothing of \(revision) in \(folder): \(why)."]
+      var sentences = ["git cannot read \(revision) in \(folder): \(why)."]
       if isShallow {
         sentences.append(
           "This clone is shallow, as those of CI are: fetch the earlier commits and tags (`git fetch "

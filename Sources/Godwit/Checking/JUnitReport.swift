@@ -150,7 +150,7 @@ extension StoreCheck.Finding {
   fileprivate var lines: [String] {
     var lines: [String] = []
     if isNeeded == false {
-      lines.append("has this model already")
+      lines.append("already has this model")
     } else if !from.isEmpty || !to.isEmpty {
       lines.append("from \(from.joined(separator: ", ")) to \(to.joined(separator: ", "))")
     }

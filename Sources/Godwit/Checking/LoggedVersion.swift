@@ -32,12 +32,12 @@ public struct LoggedVersion: Hashable, Sendable {
     let text = try MigrationFailure.catching {
       guard let file else { return try Files.readToEnd(.standardInput, limit: Self.limit) }
       guard let status = try Files.fileStatusIfPresent(file) else {
-        throw MigrationFailure(.notFound, "\(file) is not there: check the path.")
+        throw MigrationFailure(.notFound, "\(file) does not exist: check the path.")
       }
       // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file else {
         throw MigrationFailure(
-          .usage, "\(file) is no file: name a log, or give it on standard input.")
+          .usage, "\(file) is not a file: name a log, or pass it on standard input.")
       }
       return try Files.readFile(file, limit: Self.limit)
     }
@@ -62,7 +62,8 @@ public struct LoggedVersion: Hashable, Sendable {
     guard !found.isEmpty else {
       throw MigrationFailure(
         .notFound,
-        "the log has no version hashes: look for NSStoreModelVersionHashes in what Core Data wrote."
+        "the log has no version hashes: search for NSStoreModelVersionHashes in the output of Core "
+          + "Data."
       )
     }
     hashes = found
@@ -144,7 +145,7 @@ public struct LoggedVersion: Hashable, Sendable {
   /// How the nearest version differs, and what to do.
   private func difference(from model: VersionLock) -> [String] {
     guard let nearest = nearest(in: model) else {
-      return ["It shares no entity with any: is it the log of another app or store?"]
+      return ["It shares no entity with any version: check that the log is of this app and store."]
     }
     let (known, given) = (Set(nearest.entities.keys), Set(hashes.keys))
     let other = known.intersection(given).filter { name in
@@ -156,8 +157,8 @@ public struct LoggedVersion: Hashable, Sendable {
       known.isSubset(of: given) ? nil : "\(ListText(known.subtracting(given).sorted())) besides",
     ].compactMap(\.self)
     return [
-      "The nearest is \(nearest.name), which has \(parts.joined(separator: ", "))."
-        + " A released version was edited or deleted, as a rule: look through the history with "
+      "The nearest is \(nearest.name), which has \(parts.joined(separator: ", ")). Usually a "
+        + "released version was edited or deleted: compare earlier revisions with "
         + "\(command: .checkVersions)."
     ]
   }

@@ -48,7 +48,7 @@ public struct MadeStores: Sendable {
     guard (0...Self.mostObjects).contains(objects) else {
       throw MigrationFailure(
         .usage,
-        "\(GroupedText(objects)) objects cannot be made for each version: ask for 0 to "
+        "\(GroupedText(objects)) objects cannot be generated for each version: use 0 to "
           + "\(GroupedText(Self.mostObjects)).")
     }
     let (bundle, folder) = try MigrationFailure.catching {
@@ -129,7 +129,7 @@ public struct MadeStores: Sendable {
 
   /// The name of the version that a made store has; nil for any other store.
   public func name(of store: FilePath) -> String? {
-    entries.firstIndex { $0.path == store }.map { "\(versions[$0]) (made up)" }
+    entries.firstIndex { $0.path == store }.map { "\(versions[$0]) (generated)" }
   }
 }
 
@@ -159,7 +159,7 @@ extension StoreCheck {
     guard changed.isEmpty else {
       throw MigrationFailure(
         .damaged, kind: .storesDiffer,
-        "\(migration.store): the rollback of its migration does not bring back "
+        "\(migration.store): the rollback of its migration does not restore "
           + "\(ListText(changed.map { $0.from.lastComponent?.string ?? "" })), please report it.")
     }
   }

@@ -108,7 +108,7 @@ extension StoreMigration.Preparation {
   public var untriedNote: String? {
     guard !untried.isEmpty else { return nil }
     let parts = untried.map { "\(CountText($0.objects, "object")) of \($0.entity)" }
-    return "possible but for values that only the migration computes: \(ListText(parts)); "
+    return "possible, except for values that only the migration computes: \(ListText(parts)); "
       + "\(command: .check) tries them."
   }
 

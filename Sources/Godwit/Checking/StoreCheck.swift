@@ -117,8 +117,8 @@ public struct StoreCheck: Sendable {
     } catch {
       throw MigrationFailure(
         .cannotCreate,
-        "no folder for the migration can be made among the system's temporary files "
-          + "(\(error.errno)): name another place for them with TMPDIR.")
+        "no folder can be created in the system's temporary folder (\(error.errno)): name another "
+          + "one with TMPDIR.")
     }
   }
 

@@ -41,8 +41,8 @@ struct StrayVersion {
         ? " It was released as \($0.name)\(changes)." : " The nearest is \($0.name)\(changes)."
     }
     return
-      "No version of \(bundle) is the store's, so Core Data would find no model for it; here its "
-      + "own copy stands in.\(likely ?? "") \(command: .exportModel) writes the store's model as a "
-      + "version to put back."
+      "No version of \(bundle) has the hashes of the store, so Core Data would find no model for "
+      + "it. Godwit uses the embedded model of the store.\(likely ?? "") \(command: .exportModel) "
+      + "writes the store's model as a version to put back."
   }
 }

@@ -89,14 +89,14 @@ public struct VersionLock: Hashable, Sendable {
     self = try MigrationFailure.catching {
       guard let status = try Files.fileStatusIfPresent(file) else {
         throw MigrationFailure(
-          .notFound, "\(file) is not there: \(command: .lockVersions) writes it.")
+          .notFound, "\(file) does not exist: \(command: .lockVersions) writes it.")
       }
       // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file, status.size <= Self.limit,
         let lock = try Self.decoded(Files.readFile(file, limit: Self.limit))
       else {
         throw MigrationFailure(
-          .damaged, "\(file) is no lock of versions: \(command: .lockVersions) writes one.")
+          .damaged, "\(file) is not a lock file of versions: \(command: .lockVersions) writes one.")
       }
       return lock
     }

@@ -55,11 +55,11 @@ extension VersionLock {
       let names = new.isEmpty ? "" : "; new: \(ListText(new))"
       guard !problems.isEmpty else {
         return [
-          "\(model): \(count) \(released.count == 1 ? "is as it was" : "are as they were") in "
+          "\(model): \(count) \(released.count == 1 ? "is unchanged" : "are unchanged") since "
             + "\(since)\(names)."
         ]
       }
-      return ["\(model) is not as \(since) has it:"] + problems.map { "  \($0.sentence)" }
+      return ["\(model) differs from \(since):"] + problems.map { "  \($0.sentence)" }
     }
   }
 
@@ -92,8 +92,8 @@ extension VersionLock {
     } catch  where error.exitStatus == .damaged {
       throw MigrationFailure(
         .cannotCreate,
-        "\(file) is no lock of versions, and stays as it is: restore it from version control, name "
-          + "another file, or remove it.")
+        "\(file) is not a lock file of versions, and was not changed: restore it from version "
+          + "control, name another file, or remove it.")
     }
   }
 
@@ -117,7 +117,7 @@ extension VersionLock {
       if let unknown = accepted.first(where: { !known.contains($0) }) {
         throw MigrationFailure(
           .usage,
-          "\(option: .accept) names \(unknown), which is no version: "
+          "\(option: .accept) names \(unknown), which is not a version: "
             + "\(ListText(known.sorted())).")
       }
       let problems = before?.problems(in: now) ?? []
@@ -128,9 +128,9 @@ extension VersionLock {
       guard refused.isEmpty else {
         throw MigrationFailure(
           .impossible,
-          ["\(file) stays as it is, since \(model) is not as it was locked:"]
+          ["\(file) was not changed, since \(model) differs from its locked versions:"]
             + refused.map(\.sentence)
-            + ["A version that never reached a user is taken as it is with \(option: .accept)."])
+            + ["Use \(option: .accept) for a version that never reached a user."])
       }
       try now.write(to: file)
       let new = before?.newNames(in: now) ?? []

@@ -10,18 +10,18 @@ extension MigrationFailure {
     switch error.problem {
     case .rowsOutOfRange(let rows):
       self.init(
-        .usage, "\(CountText(rows, "object")) cannot be made: ask for 0 to \(Int64(1) << 40).")
+        .usage, "\(CountText(rows, "object")) cannot be generated: use 0 to \(Int64(1) << 40).")
     case .historyOutOfRange(let size):
       self.init(
         .usage,
-        "\(CountText(size.changes, "change")) in \(CountText(size.transactions, "transaction")) cannot "
-          + "be made: ask for 0 to \(HistorySize.maximum) of each, and for a transaction at least "
-          + "where there are changes.")
+        "\(CountText(size.changes, "change")) in \(CountText(size.transactions, "transaction")) "
+          + "cannot be generated: use 0 to \(HistorySize.maximum) of each, and at least one "
+          + "transaction for any changes.")
     case .configurationUnknown(let name):
       self.init(
         .notFound, "the model has no configuration \(name): check its spelling.")
     case .noEntity:
-      self.init(.impossible, "the model has no entities: there is nothing to make.")
+      self.init(.impossible, "the model has no entities: there is nothing to generate.")
     case .unread(let entity, let property, let part):
       let place = [entity, property].compactMap(\.self).joined(separator: ".")
       self.init(
@@ -29,25 +29,25 @@ extension MigrationFailure {
         "the model cannot be used\(place.isEmpty ? "" : " at \(place)"): \(part.clause).")
     case .noConcreteEntity:
       self.init(
-        .impossible, "all entities of the model are abstract: there is nothing to make."
+        .impossible, "all entities of the model are abstract: there is nothing to generate."
       )
     case .hashUnknown(let unknown): self.init(unknown)
     case .schemaNotSupported(let unsupported): self.init(unsupported)
     case .constraintCannotHold(let index):
       self.init(
         .impossible,
-        "the uniqueness constraint of \(index) allows too few values: ask for fewer objects.")
+        "the uniqueness constraint of \(index) allows too few values: lower the number of objects.")
     case .outputExists:
       self.init(
-        .cannotCreate, "\(file) exists already: name another file or remove it.")
+        .cannotCreate, "\(file) already exists: name another file or remove it.")
     case .nameTooLong(let most): self.init(longName: file, most: most)
     case .spaceMissing(let needed, let free):
       self.init(
         .cannotWrite,
-        "\(file) would take about \(ByteText(needed)), and \(ByteText(free)) are free: ask for fewer "
-          + "objects, or name a file on another disk.")
+        "\(file) needs about \(ByteText(needed)), and \(ByteText(free)) are free: lower the number "
+          + "of objects, or name a file on another disk.")
     case .folderMissing:
-      self.init(.notFound, "the folder of \(file) is not there: make it first.")
+      self.init(.notFound, "the folder of \(file) does not exist: create it first.")
     case .writeFailed
     where error.cause.map { StoreError.disposition(of: $0).contains(.deviceFailed) } == true:
       self.init(
@@ -56,7 +56,7 @@ extension MigrationFailure {
       let cause = error.cause.map { " (\($0))" } ?? ""
       self.init(
         .cannotWrite, "\(file) cannot be written\(cause): check space and permissions.")
-    case .interrupted: self.init(.interrupted, "interrupted: nothing was left behind.")
+    case .interrupted: self.init(.interrupted, "interrupted: no file was left.")
     }
   }
 }
@@ -66,8 +66,10 @@ extension GenerationReport.Note {
   package var sentence: String {
     let place = "\(entity).\(property)"
     switch reason {
-    case .derivationNotComputed: return "\(place) is derived in a way not computed here; left nil."
-    case .validationNotHonoured: return "\(place) has a validation that the values do not honour."
+    case .derivationNotComputed: return "\(place) is derived in a way that Godwit cannot compute; "
+      + "it is nil."
+    case .validationNotHonoured: return "\(place) has a validation rule that the generated values "
+      + "ignore."
     case .mandatoryLeftEmpty: return "\(place) is mandatory, and some objects lack it."
     case .maximumExceeded: return "\(place) holds more objects than its maximum."
     case .limitedByConstraint: return "\(place) is limited by a uniqueness constraint."

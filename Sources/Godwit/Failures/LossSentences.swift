@@ -10,14 +10,14 @@ extension MigrationFailure {
     let what =
       refusal.isForbidden
       ? "would lose data, which \(option: .failOnLoss) forbids:"
-      : "would lose data, and nothing says that it may:"
+      : "would lose data without consent:"
     var sentences: [String] = []
     if refusal.directRefusals.isEmpty {
       sentences.append("\(store) \(what)")
     } else {
       sentences.append("\(store) cannot be migrated in one step:")
       sentences += refusal.directRefusals.map { "  \($0.sentence)" }
-      sentences.append("The way over other versions \(what)")
+      sentences.append("The route through other versions \(what)")
     }
     sentences += refusal.losses.map { loss in
       guard refused.contains(loss) else { return "\(loss.sentence) (This is allowed.)" }
@@ -25,13 +25,13 @@ extension MigrationFailure {
     }
     if !refusal.mappings.isEmpty {
       sentences.append(
-        "The way goes by \(ListText(refusal.mappings)); \(option: .inferOnly) leaves mapping "
-          + "models out.")
+        "The route uses \(ListText(refusal.mappings)); \(option: .inferOnly) uses no mapping "
+          + "models.")
     }
     if refusal.versionsBetweenKeep {
       sentences.append(
-        "The versions between keep it under other names: \(option: .progressive) "
-          + "uses them.")
+        "Intermediate versions keep the data under other names: \(option: .progressive) migrates "
+          + "through them.")
     }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "\(option: .allowLoss, $0)" }.joined(separator: " ")
@@ -40,10 +40,10 @@ extension MigrationFailure {
       refusal.isForbidden
       ? isImplied
         ? "leave out \(option: .failOnLoss)"
-        : "use \(option: .allowLoss), which counts before \(option: .failOnLoss)"
+        : "use \(option: .allowLoss), which overrides \(option: .failOnLoss)"
       : "use \(option: .allowLoss)"
     sentences.append(
-      "To migrate all the same, \(whole), or name what may go: "
+      "To migrate anyway, \(whole), or name the data that may be lost: "
         + "\(some)\(names.count > 5 ? " …" : "").")
     self.init(.impossible, sentences)
   }
@@ -52,16 +52,15 @@ extension MigrationFailure {
   init(unknown names: [String], known: [String]) {
     self.init(
       .usage,
-      "\(option: .allowLoss) names \(names.joined(separator: ", ")), which no version on the way "
-        + "has; "
-        + "there \(known.count == 1 ? "is" : "are") \(ListText(known, most: 40)).")
+      "\(option: .allowLoss) names \(names.joined(separator: ", ")), which no version on the route "
+        + "has; there \(known.count == 1 ? "is" : "are") \(ListText(known, most: 40)).")
   }
 
   /// Describes accounts that do not add up.
   init(_ mismatches: [AccountMismatch]) {
     self.init(
       .bug,
-      ["rows that were read are neither written nor known to be lost: nothing was replaced."]
+      ["rows that were read were neither written nor recorded as lost: nothing was replaced."]
         + mismatches.map(\.sentence))
   }
 
@@ -79,7 +78,7 @@ extension MigrationFailure {
       .impossible,
       [
         "\(store) has no entity in common with \(target.map(\.string).joined(separator: ", ")), "
-          + "which is the model of another app, it seems [\(code)]: name another model, or use "
+          + "which seems to be the model of another app [\(code)]: name another model, or use "
           + "\(option: .allowLoss) to drop everything.",
         "the store has:",
       ] + lines(hashes: hashes) + ["the model has:"] + lines(hashes: others), code: code)
@@ -90,13 +89,11 @@ extension Loss {
   /// The loss, its cause and how it is allowed, as a sentence.
   var refusalSentence: String {
     if cause == .dangling {
-      return "\(sentence.dropLast()): use \(choice: .onDangling(.keep)) to carry them over, or "
-        + "\(value: StoreMigration.DanglingChoice.nullify) to "
-        + "empty them."
+      return "\(sentence.dropLast()): use \(choice: .onDangling(.keep)) to keep them, or "
+        + "\(value: StoreMigration.DanglingChoice.nullify) to set them to nil."
     }
     let other = cause == .conversion ? "\(choice: .onValue(.convert)) or " : ""
-    return "\(sentence.dropLast()); to migrate all the same, use "
-      + "\(other)\(option: .allowLoss, name)."
+    return "\(sentence.dropLast()); to migrate anyway, use \(other)\(option: .allowLoss, name)."
   }
 
   /// The loss and its cause, as a sentence.
@@ -110,11 +107,11 @@ extension Loss {
     case .index:
       return "\(name): the index is left out, \(reason ?? "which only Core Data can make")."
     case .relationship where cause == .order:
-      return "\(name): the order of \(CountText(count, "object")) dropped, which no mapping reads "
-        + "although the model has it: map \(property ?? name) and not its inverse alone."
+      return "\(name): the order of \(CountText(count, "object")) dropped, since no mapping reads "
+        + "it: map \(property ?? name), not only its inverse."
     case .order:
-      return "\(name): the order of \(CountText(count, "object")) dropped\(more), which the model "
-        + "does not have."
+      return "\(name): the order of \(CountText(count, "object")) dropped\(more): the relationship "
+        + "is not ordered."
     case .relationship where cause.isOfObjects:
       return "\(name): \(CountText(count, "reference"))\(some) dropped, \(ofReferences)."
     case .attribute:
@@ -130,23 +127,23 @@ extension Loss {
 
   private var ofObjects: String {
     switch cause {
-    case .filter: "dropped, which no mapping's filter takes"
-    case .policy: "dropped, since a policy makes no object of them"
-    case .unmappedEntity: "dropped, which no mapping takes although the model has the entity"
-    case .missingReference: "dropped, which would lack a mandatory reference"
-    case .duplicate: "dropped, since each agrees with an object that stays"
+    case .filter: "dropped, not selected by the filter of any mapping"
+    case .policy: "dropped by a policy"
+    case .unmappedEntity: "dropped, since no mapping migrates the entity, which the model has"
+    case .missingReference: "dropped for lack of a mandatory reference"
+    case .duplicate: "dropped as a duplicate of another one"
     case .outsideConfiguration:
-      "dropped, since the configuration leaves out the entity, which the model has"
+      "dropped, since the configuration does not have the entity"
     default: "dropped with the entity\(more)"
     }
   }
 
   private var ofReferences: String {
     switch cause {
-    case .filter: "to objects that no mapping's filter takes"
-    case .policy: "to objects that a policy leaves out"
-    case .unmappedEntity: "to objects that no mapping takes although the model has the entity"
-    case .elsewhere: "to objects that become ones which the relationship cannot hold"
+    case .filter: "to objects not selected by the filter of any mapping"
+    case .policy: "to objects that a policy drops"
+    case .unmappedEntity: "to objects of an entity that no mapping migrates"
+    case .elsewhere: "to objects whose new entity the relationship cannot hold"
     case .collision: "since one end of the relationship is to-one and holds another object"
     case .duplicate: "to objects that were removed as duplicates"
     default: "with the objects that they lead to\(more)"
@@ -155,13 +152,14 @@ extension Loss {
 
   private var ofRows: String {
     switch cause {
-    case .missingKey: "dropped, which lack one of their two keys"
+    case .missingKey: "dropped, since one of their two keys is missing"
     case .cloudKit:
-      "of CloudKit's record metadata dropped, whose entity the new model lacks: iCloud keeps the "
-        + "records, and nothing here knows of them"
+      "of CloudKit's record metadata dropped, since the new model lacks the entity: iCloud keeps "
+        + "the records, and the new store does not know them"
     case .history:
-      "dropped, and with them the tokens of widgets, extensions and other readers of the history"
-    default: "dropped, which are of no entity that the model has"
+      "dropped, which invalidates the tokens of widgets, extensions and other readers of the "
+        + "history"
+    default: "dropped, since the model does not have their entity"
     }
   }
 
@@ -169,13 +167,13 @@ extension Loss {
     if let reason { return reason }
     return switch cause {
     case .unmappedProperty:
-      "dropped, which no mapping reads although the model has the property"
+      "dropped, since no mapping reads the property, which the model has"
     case .unknownReference:
-      "kept without the entity number beside the key: it is of no entity that the relationship "
-        + "leads to"
+      "kept without the entity number next to the key, since the relationship cannot lead to that "
+        + "entity"
     case .dangling:
-      "to objects that are not there"
-    case .severalObjects: "given up, which came after the first one of an object"
+      "to objects that do not exist"
+    case .severalObjects: "dropped after the first one of an object"
     case .conversion: "changed, since the new type cannot hold \(count == 1 ? "it" : "them")"
     default: "dropped\(more)"
     }
@@ -183,10 +181,10 @@ extension Loss {
 
   private var more: String {
     switch cause {
-    case .allObjects: ", and with them all that the store holds"
-    case .detour: ", which a version on the way lacks"
-    case .downgrade: ", which the older version lacks"
-    case .lastCopy: ", of which \(option: .discardOld) removes the last copy"
+    case .allObjects: ", and with them all data of the store"
+    case .detour: ", since a version on the route lacks it"
+    case .downgrade: ", since the older version lacks it"
+    case .lastCopy: ", and \(option: .discardOld) removes the last copy"
     default: ""
     }
   }
@@ -231,9 +229,9 @@ extension LossCause {
   /// What happened to objects, to follow their number.
   fileprivate func words(_ count: Int64) -> String {
     switch self {
-    case .filter: "taken by no filter"
+    case .filter: "selected by no filter"
     case .policy: "dropped by a policy"
-    case .unmappedEntity: "taken by no mapping"
+    case .unmappedEntity: "of no mapping"
     case .outsideConfiguration: "outside the configuration"
     case .duplicate: count == 1 ? "removed as a duplicate" : "removed as duplicates"
     case .missingReference: "without a mandatory reference"

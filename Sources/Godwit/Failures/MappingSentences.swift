@@ -13,13 +13,13 @@ extension MigrationFailure {
     let at = "\(file)\(line)\(place.isEmpty ? "" : ": \(place)")"
     switch error.problem {
     case .damaged(.notFound):
-      self.init(.notFound, "\(file) is not there: check the path.")
+      self.init(.notFound, "\(file) does not exist: check the path.")
     case .damaged(.unreadable(let errno)):
       self.init(unreadable: file, errno)
     case .unknownForm:
       self.init(
         .usage,
-        "\(file) is no mapping model: name an .xcmappingmodel, a .cdm or a .json file.")
+        "\(file) is not a mapping model: name an .xcmappingmodel, a .cdm or a .json file.")
     case .badExpression(let format), .badPredicate(let format):
       self.init(
         .damaged,
@@ -27,12 +27,13 @@ extension MigrationFailure {
     case .entityMissing(let side, let entity):
       self.init(
         .damaged,
-        "\(at): the \(side.rawValue) model has no entity \(entity); make the mapping model anew.")
+        "\(at): the \(side.rawValue) model has no entity \(entity); create the mapping model "
+          + "again.")
     case .embeddedModel(let side, let problem):
       self.init(
         .damaged,
-        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem.words)), and the model at "
-          + "the path that it names is not there either: put that one beside it.")
+        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem.words)), and the "
+          + "model at its recorded path does not exist either: put that model next to it.")
     default: self.init(.damaged, "\(at): \(Self.text(error: error)); check the file.")
     }
   }
@@ -42,17 +43,17 @@ extension MigrationFailure {
     switch error.problem {
     case .notAMappingModel: return "this is not a mapping model"
     case .incomplete(let object, let key): return "\(object) lacks \(key)"
-    case .danglingReference(let object, let key): return "\(key) of \(object) leads nowhere"
-    case .badValue(let key, let value): return "\(value) is no value of \(key)"
+    case .danglingReference(let object, let key): return "\(key) of \(object) refers to nothing"
+    case .badValue(let key, let value): return "\(value) is not a value of \(key)"
     case .duplicateMapping: return "another mapping has this name"
     case .unsupportedUserInfo(let key):
       return "\(key) of the user info is neither text, a number, a date nor bytes"
     case .notJSON(let reason): return "this is not JSON: \(reason)\(column)"
-    case .unknownKey(let key): return "the key \(key) has no meaning here"
+    case .unknownKey(let key): return "the key \(key) is not known here"
     case .wrongKind(let key, let expected): return "\(key) must be \(expected)"
     case .unsupportedVersion(let version):
-      return "version \(version.isEmpty ? "missing" : version) of the form is not known"
-    case .noText(let text): return "\(text) cannot be written in the format language"
+      return "version \(version.isEmpty ? "missing" : version) of the format is not known"
+    case .noText(let text): return "\(text) cannot be written as an expression"
     case .damaged(let problem): return problem.words
     default: return "it cannot be read"
     }
@@ -68,8 +69,8 @@ extension MappingNote {
       case .namesNoEntity: "the entity mapping names no entity and is skipped"
       case .unknownField: "the field \(field ?? "") is not known and is skipped"
       case .makesNoObjects:
-        "it gives attributes values but has no source, so it makes no objects: name a source, or say "
-          + "what it makes objects of with onePer"
+        "it gives attributes values but has no source, so it makes no objects: name a source, or "
+          + "set onePer"
       }
     return place.isEmpty ? "\(text)." : "\(place): \(text)."
   }
@@ -90,44 +91,44 @@ extension MappingProblem {
     case .sourcePropertyMissing(let entity, let property):
       "it reads \(property), which \(entity) of the source model does not have."
     case .mappingMissing(let name):
-      "it asks for what the entity mapping \(name) made, and there is none."
+      "it refers to objects of the entity mapping \(name), which does not exist."
     case .notMadeFrom(let source, let holding):
-      "it holds objects of \(holding), and no entity mapping makes such of \(source)."
+      "it holds objects of \(holding), but no entity mapping makes them from \(source)."
     case .filledTwice: "onePer fills it, and the mapping fills it again; remove one of the two."
     case .memberOutsidePair: "$member has a value only where onePer has pairIn."
     case .abstractDestination(let entity):
       "\(entity) is abstract, so no objects of it can be made."
     case .notOrdered(let entity):
-      "sortedBy is for ordered to-many relationships, and that of \(entity) is none."
+      "sortedBy needs an ordered to-many relationship, and that of \(entity) is not ordered."
     case .sortKeyMissing(let entity, let key):
-      "it is sorted by \(key), which is no attribute of \(entity) that has an order."
+      "it is sorted by \(key), which is not a sortable attribute of \(entity)."
     case .predicateUnreadable(let error):
       "its predicate cannot be read: \(error.problem), at column \(error.column) of: "
         + "\(error.text)."
     case .valueless(let error): "its expression has no value: \(error)."
     case .pathFromNothing(let path):
-      "it reads \(path) of no object, which is nil: write \"\(path)\" in quotation marks for a "
-        + "text, or $source.\(path) for a property of the source object."
+      "it reads \(path) without an object, which gives nil: write \"\(path)\" in quotation marks "
+        + "for a text, or $source.\(path) for a property of the source object."
     case .valuePropertyMissing(let value, let key):
       "it reads \(key), which \(value.kindName) does not have."
     case .constantRefused(let value, let entity, let type, let unfit):
       switch unfit {
       case .kind:
-        "\(value.shown) is no value of \(attribute(of: entity)), which is \(type.phrase)."
+        "\(value.shown) is not a value of \(attribute(of: entity)), which is \(type.phrase)."
       case .range:
-        "\(value.shown) has no place in \(attribute(of: entity)), which is \(type.phrase)."
+        "\(value.shown) is out of range for \(attribute(of: entity)), which is \(type.phrase)."
       }
     case .castRefused(.string, to: "NSDate"):
-      "no text can be cast to NSDate: say date(…, \"yyyy-MM-dd\") with the format of the texts."
+      "a text cannot be cast to NSDate: use date(…, \"yyyy-MM-dd\") with the format of the texts."
     case .castRefused(let value, let name): "\(value.kindName) cannot be cast to \(name)."
     case .kindRefused(let value, let entity, let type):
-      "its expression yields \(value.kindName), which is no value of \(attribute(of: entity)), which "
-        + "is \(type.phrase): convert it (docs/reference/expressions.md)."
+      "its expression yields \(value.kindName), but \(attribute(of: entity)) is \(type.phrase): "
+        + "convert it (docs/reference/expressions.md)."
     case .notOneValue(let kind, let entity, let type):
-      "its expression yields \(kind), and \(attribute(of: entity)) has one value, which is "
+      "its expression yields \(kind), but \(attribute(of: entity)) has one value, which is "
         + "\(type.phrase)."
     case .constantForObjects(let value, let destination):
-      "\(value.shown) stands where objects of \(destination) belong."
+      "it gets \(value.shown) instead of objects of \(destination)."
     }
   }
 
@@ -162,8 +163,8 @@ extension MappingMismatch {
     switch reason {
     case .entityMissing: "\(mapping): the \(side.rawValue) model has no entity \(entity)."
     case .hashDiffers(let expected, let found):
-      "\(mapping): the \(side.rawValue) entity \(entity) is of another version (\(found.short)) than "
-        + "the one that the mapping was made for (\(expected.short))."
+      "\(mapping): the \(side.rawValue) entity \(entity) has another version (\(found.short)) than "
+        + "the mapping was made for (\(expected.short))."
     case .entityChanged(let differences):
       "\(mapping): the \(side.rawValue) entity \(entity) changed since the mapping was made: "
         + differences.map(\.phrase).joined(separator: ", ") + "."
@@ -180,7 +181,7 @@ extension VersionHash {
 extension EntityDifference {
   fileprivate var phrase: String {
     switch self {
-    case .isAbstract(_, let now): "it is \(now ? "abstract" : "not abstract any more")"
+    case .isAbstract(_, let now): "it is \(now ? "abstract" : "no longer abstract")"
     case .superentity(let old, let now):
       "its superentity is \(now ?? "none") and was \(old ?? "none")"
     case .versionHashModifier(let old, let now):
@@ -205,9 +206,10 @@ extension MappingLink {
   /// What connects two mappings, as a sentence.
   package var sentence: String {
     switch cause {
-    case .association: "\(mapping).\(property ?? "") asks for what \(other) made."
+    case .association: "\(mapping).\(property ?? "") refers to objects of \(other)."
     case .policy:
-      "\(mapping).\(property ?? "") leads to what \(other) makes, and a migration policy may fill it."
+      "\(mapping).\(property ?? "") leads to objects of \(other), and a migration policy may set "
+        + "it."
     case .samePolicy(let policy): "\(mapping) and \(other) share the migration policy \(policy)."
     }
   }
@@ -224,14 +226,14 @@ extension MappingSetProblem {
       return "the source entity \(entity), which the destination model lacks: its objects are "
         + "dropped."
     case .coveredTwice(let mapping, let otherPiece, let other):
-      return "\(piece)\(mapping) does what \(other) of \(otherPiece) does too: "
-        + "leave one out, or give both filters that keep them apart."
+      return "\(piece)\(mapping) makes the same objects as \(other) of \(otherPiece): leave one "
+        + "out, or give both filters that exclude each other."
     case .related(let link, let otherPiece):
-      return "\(piece)\(link.mapping).\(link.property ?? "") asks for what \(link.other) of "
-        + "\(otherPiece) made: put both into one mapping model, or relate them by a stored key."
+      return "\(piece)\(link.mapping).\(link.property ?? "") refers to objects of \(link.other) of "
+        + "\(otherPiece): put both in one mapping model, or relate them by a stored key."
     case .mappingMissing(let link):
-      return "\(piece)\(link.mapping).\(link.property ?? "") asks for what a mapping \(link.other) "
-        + "made, and there is none: check the name."
+      return "\(piece)\(link.mapping).\(link.property ?? "") refers to the mapping \(link.other), "
+        + "which does not exist: check the name."
     }
   }
 }
@@ -243,7 +245,7 @@ extension MigrationFailure {
     case .form:
       self.init(
         .usage,
-        "\(option: .set) \(text) is not understood: write Entity.property=EXPRESSION, such as "
+        "\(option: .set) \(text) is not valid: write Entity.property=EXPRESSION, such as "
           + "'Item.id=uuid()'.")
     case .expression(let format):
       self.init(
@@ -261,16 +263,14 @@ extension MigrationFailure {
     let others = known.isEmpty ? target.entities.map(\.name).sorted() : known
     self.init(
       .usage,
-      "\(option: .set) names \(ListText(names)), and no version on the way has such an attribute; "
-        + "there are "
-        + "\(ListText(others, most: 40)).")
+      "\(option: .set) names \(ListText(names)), and no version on the route has such an "
+        + "attribute; there are \(ListText(others, most: 40)).")
   }
 
   init(foreign path: FilePath) {
     self.init(
       .cannotCreate, kind: .fileExists,
-      "\(path) is not an earlier mapping model, and this one would take its place: name another "
-        + "file.")
+      "\(path) exists and is not a mapping model, so it is not replaced: name another file.")
   }
 
   init(unsplittable path: FilePath?, links: [MappingLink]) {
@@ -290,20 +290,20 @@ extension MigrationFailure {
   init(contradictions: [MappingSetProblem]) {
     self.init(
       .impossible, kind: .mappingModelUnusable,
-      ["these are not one migration:"] + contradictions.map(\.sentence))
+      ["these mapping models do not make one migration:"] + contradictions.map(\.sentence))
   }
 
   /// Describes what a mapping model names and does not exist, and values that cannot be.
   init(path: FilePath?, problems: [String]) {
     self.init(
       .impossible, kind: .mappingModelUnusable,
-      ["\(Self.name(path: path)) cannot be carried out:"] + problems)
+      ["\(Self.name(path: path)) cannot be used:"] + problems)
   }
 
   init(modelMissing side: MappingModelFile.Side, path: FilePath?) {
     self.init(
       .usage,
-      "\(path.map { "\($0)" } ?? "The mapping model") does not hold its \(side.rawValue) model: "
+      "\(path.map { "\($0)" } ?? "The mapping model") does not contain its \(side.rawValue) model: "
         + "name it.")
   }
 

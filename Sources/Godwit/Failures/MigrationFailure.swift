@@ -83,7 +83,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   }
 
   /// What to do after an interruption, as the end of a sentence.
-  package static let goesOn = "start the same command again to go on"
+  package static let goesOn = "start the same command again to resume"
 
   /// One sentence; for a migration that is refused, one that says so and then one per reason.
   public let sentences: [String]
@@ -174,10 +174,10 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     let unknown = error.places.map { place in
       place.type == .composite
         ? "\(place.entity).\(place.property) is a composite attribute or an element of one, and is "
-          + "derived or stands in a uniqueness constraint. How Core Data stores that is not known: "
-          + "take it out of the derivation or the constraint. [\(code.rawValue)]"
+          + "derived or part of a uniqueness constraint. How Core Data stores that is not known: "
+          + "remove it from the derivation or the constraint. [\(code.rawValue)]"
         : "\(place.entity).\(place.property) is of type \(place.type.name), whose columns are not "
-          + "known: Godwit does not guess."
+          + "known."
     }
     let wide = error.wide.map { table in
       "\(table.entity) with its subentities needs a table of \(GroupedText(table.columns)) columns, "

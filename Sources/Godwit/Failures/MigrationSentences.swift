@@ -22,7 +22,7 @@ extension MigrationFailure {
     case .stepImpossible(let store, let from, let to, let refusals):
       self.init(
         what:
-          "\(store) cannot be migrated\(VersionSpan(from, to)), one of the steps on its way,",
+          "\(store) cannot be migrated\(VersionSpan(from, to)), a step of its route,",
         refusals: refusals)
     case .routeMissing(let store, let gaps, let unknown, let infers):
       self.init(store: store, gaps: gaps, unknown: unknown, infers: infers)
@@ -31,17 +31,17 @@ extension MigrationFailure {
     case .versionNameUnknown(let name, let available):
       self.init(
         .usage,
-        "\(option: .order) names \(name), and the versions that are known are "
+        "\(option: .order) names \(name), which is not one of the known versions: "
           + "\(ListText(available, most: 40)).")
     case .versionOrderUnknown(let versions):
       self.init(
         .usage,
-        "neither the identifiers nor the names of the versions tell in which order they followed "
-          + "each other (\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): name "
-          + "them in their order with \(option: .order).")
+        "neither identifiers nor names show the order of the versions "
+          + "(\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): list them, oldest "
+          + "first, with \(option: .order).")
     case .noMappingFits(let folders, let unused):
       self.init(
-        mapping: "no mapping model in \(ListText(folders)) fits any two versions that are known",
+        mapping: "no mapping model in \(ListText(folders)) fits two known versions",
         sentences: unused.map { "\($0.name): \($0.reason.sentence)." })
     case .mappingMismatch(let path, let mismatches):
       self.init(
@@ -51,7 +51,7 @@ extension MigrationFailure {
     case .mappingProblems(let files, let problems):
       self.init(
         .impossible,
-        ["\(ListText(files)) cannot be carried out:"]
+        ["\(ListText(files)) cannot be used:"]
           + problems.map(\.sentence))
     case .mappingSet(let problems):
       self.init(
@@ -102,7 +102,7 @@ extension MigrationFailure {
     self.init(
       mapping: "mapping models that may be meant for this migration cannot be read",
       sentences: files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
-        "Mend them, move them away, or use no mapping models at all with \(option: .inferOnly)."
+        "Repair or remove them, or use no mapping models with \(option: .inferOnly)."
       ])
   }
 
@@ -112,7 +112,7 @@ extension MigrationFailure {
     self.init(
       mapping: "\(path) fits no step of this migration",
       sentences: [
-        "It is for the migration\(versions.isEmpty ? " between other versions" : versions): "
+        "It was made for the migration\(versions.isEmpty ? " between other versions" : versions): "
           + "leave it out, or name these versions with \(option: .target) and \(option: .models)."
       ])
   }
@@ -121,17 +121,17 @@ extension MigrationFailure {
   fileprivate init(
     store: FilePath, gaps: [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool
   ) {
-    var sentences = ["\(store): no way leads from its version to the target's:"]
+    var sentences = ["\(store): there is no route from its version to the target version:"]
     for gap in gaps {
       sentences.append(
         "\(VersionSpan(gap.source, gap.destination).words) there is no mapping model, and "
-          + "\(infers ? "none can be inferred" : "\(option: .noInfer) forbids to infer one") "
+          + "\(infers ? "none can be inferred" : "\(option: .noInfer) forbids inference") "
           + "[\(CoreDataCode.migrationMissingMappingModel.rawValue)]\(infers ? ":" : ".")"
       )
       sentences += gap.refusals.map { "  \($0.sentence)" }
     }
     for mapping in unknown {
-      sentences.append("\(mapping.name) was left aside: \(mapping.reason.sentence).")
+      sentences.append("\(mapping.name) was not used: \(mapping.reason.sentence).")
     }
     self.init(
       .impossible, sentences, code: CoreDataCode.migrationMissingMappingModel.rawValue)
@@ -141,13 +141,13 @@ extension MigrationFailure {
 extension WorkFolderFault {
   /// The rest of a sentence that begins with the folder.
   var sentence: String {
-    let advice = "move it away, or name another folder to work in with \(option: .work)"
+    let advice = "move it, or name another work folder with \(option: .work)"
     return switch self {
-    case .noFolder: "is no folder, and a work folder of that name is needed; \(advice)"
+    case .noFolder: "is not a folder, and a work folder of that name is needed; \(advice)"
     case .link: "is a link, and a work folder of that name is needed; \(advice)"
-    case .otherOwner: "belongs to another user, who may have made it for us; \(advice)"
+    case .otherOwner: "belongs to another user, and is not trusted; \(advice)"
     case .unmarked(let name):
-      "is not a work folder that Godwit made (it holds \(name)); \(advice)"
+      "is not a work folder of Godwit (it contains \(name)); \(advice)"
     case .otherFormat(let format):
       "is a work folder of another version of Godwit (format \(format)); finish with that version, "
         + "or \(advice)"
@@ -201,19 +201,17 @@ extension UnsupportedFeature {
   package var sentence: String {
     switch self {
     case .persistentHistory:
-      "has persistent history, which this version cannot carry over: it is refused, not dropped."
+      "has persistent history, which this version cannot migrate."
     case .deferredMigration:
-      "has a lightweight migration that Core Data has put off in part: open it once with the app, "
-        + "and have it finish the migration (finishDeferredLightweightMigration)."
+      "has a lightweight migration that Core Data has partly deferred: open it once with an app "
+        + "that finishes the migration (finishDeferredLightweightMigration)."
     case .historyOfOtherModel:
-      "has persistent history, and carries another model than its version hashes say, so that what "
-        + "the changes name is uncertain: open it once with the app, or use "
-        + "\(choice: .history(.drop))."
+      "has persistent history, but its embedded model does not match its version hashes, so the "
+        + "history is ambiguous: open it once with the app, or use \(choice: .history(.drop))."
     case .cloudKitMirroring:
-      "is mirrored with CloudKit, and no real store was available to prove what a migration has to "
-        + "do with its tables; were its record metadata dropped, every object would be uploaded "
-        + "again as a duplicate: use \(choice: .cloudKit(.carry)) to carry them over by what is "
-        + "documented "
+      "is mirrored with CloudKit, and migrating CloudKit's tables is untested on real stores; "
+        + "without its record metadata, every object would be uploaded again as a duplicate: use "
+        + "\(choice: .cloudKit(.carry)) to carry the tables over as documented "
         + "(docs/how-to/cloudkit.md), and keep the old store."
     }
   }
@@ -224,19 +222,19 @@ extension ExtraEntry {
   package var sentence: String { explanation.sentence(joinedBy: ":") }
 
   var explanation: Explanation {
-    let leaving = "use \(choice: .extraTables(.drop)) to leave it behind"
+    let leaving = "use \(choice: .extraTables(.drop)) to leave it out"
     return switch kind {
     case .table:
       if let numberColumn {
         Explanation(
-          "has the table \(name) with \(CountText(rows, "row")), which is none of the model's and "
-            + "may hold entity numbers in \(numberColumn)",
+          "has the table \(name) with \(CountText(rows, "row")), which is not part of the model "
+            + "and may hold entity numbers in \(numberColumn)",
           advice: leaving)
       } else {
         Explanation(
-          "has the table \(name) with \(CountText(rows, "row")), which is none of the model's",
-          advice: "use \(choice: .extraTables(.keep)) to copy it "
-            + "as it is, or \(value: StoreMigration.ExtraTableChoice.drop) to leave it behind")
+          "has the table \(name) with \(CountText(rows, "row")), which is not part of the model",
+          advice: "use \(choice: .extraTables(.keep)) to copy it as it is, or "
+            + "\(value: StoreMigration.ExtraTableChoice.drop) to leave it out")
       }
     case .virtualTable:
       Explanation(
@@ -244,15 +242,15 @@ extension ExtraEntry {
         advice: leaving)
     case .column:
       Explanation(
-        "has the column \(name) with \(CountText(rows, "value")), which is none of the model's",
+        "has the column \(name) with \(CountText(rows, "value")), which is not part of the model",
         advice: leaving)
     case .view:
       Explanation(
-        "has the view \(name), which is none of the model's",
+        "has the view \(name), which is not part of the model",
         advice: leaving)
     case .trigger:
       Explanation(
-        "has the trigger \(name), of a kind that is not known",
+        "has the trigger \(name), of an unknown kind",
         advice: leaving)
     }
   }

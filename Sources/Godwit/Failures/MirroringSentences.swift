@@ -7,28 +7,29 @@ extension MirroringObstacle {
     switch self {
     case .changed(let change): change.sentence
     case .valuesChanged:
-      "a mapping model changes its values, and CloudKit learns of changes from the history alone: "
+      "a mapping model changes its values, and CloudKit learns of changes only from the history: "
         + "migrate by inference, and change values in the app."
     case .objectsLeftOut:
-      "no mapping takes its objects, whose records in iCloud would lead nowhere: take them all."
+      "no mapping migrates its objects, so their records in iCloud would lead nowhere: migrate all "
+        + "objects."
     case .historyEmptied:
       "makes objects one by one, which empties the history that CloudKit mirroring relies on: "
         + "migrate by inference, and change values in the app."
     case .unknownForm:
-      "a table of CloudKit's record metadata in a form that is not known (docs/how-to/cloudkit.md): nothing "
-        + "can be done with it."
+      "a table of CloudKit's record metadata in an unknown form (docs/how-to/cloudkit.md): it "
+        + "cannot be migrated."
     case .notCopied:
-      "a view, a trigger or a virtual table of CloudKit mirroring, which nobody knows of: remove it, "
-        + "in a copy of the store."
+      "an unknown view, trigger or virtual table of CloudKit mirroring: remove it in a copy of the "
+        + "store."
     case .mayHoldNumbers(let count):
-      "\(CountText(count, "value")) that may be entity numbers, which change, and nothing "
-        + "proves that they are any (docs/how-to/cloudkit.md says how to help): keep the numbers of all "
-        + "entities, by names that sort behind the old ones."
+      "\(CountText(count, "value")) that may be entity numbers, which would change "
+        + "(docs/how-to/cloudkit.md): keep the numbers of all entities by giving new entities "
+        + "names that sort after the old ones."
     case .leadsToRecords(let count):
       "\(CountText(count, "value")) that lead\(count == 1 ? "s" : "") to record metadata of "
-        + "entities that are gone, and nothing proves what should become of that: keep the entities."
+        + "removed entities, and the right treatment is not known: keep the entities."
     case .option(let option):
-      "\(choice: option) takes away what CloudKit mirroring relies on: leave out one of the two."
+      "\(choice: option) removes data that CloudKit mirroring relies on: leave out one of the two."
     }
   }
 }
@@ -39,8 +40,8 @@ extension [StageAccounts.OfTable] {
     let (before, after) = (reduce(0) { $0 + $1.rowsIn }, reduce(0) { $0 + $1.rowsOut })
     return "CloudKit mirroring: \(CountText(count, "table")) with \(GroupedText(after)) "
       + (before == after ? "" : "of \(GroupedText(before)) ")
-      + "rows to be carried over; no real store has proven that CloudKit takes them so (docs/how-to/cloudkit.md): "
-      + "keep the old store."
+      + "rows to carry over, which is untested on real stores (docs/how-to/cloudkit.md): keep the "
+      + "old store."
   }
 }
 
@@ -56,13 +57,13 @@ extension MirroringObstacle.Change {
     case .entityBecameAbstract:
       "mirrored with CloudKit, and abstract now: keep it as it is."
     case .propertyRemoved:
-      "mirrored with CloudKit, and gone: iCloud removes no field; keep it, unused if need be."
+      "mirrored with CloudKit, and removed: iCloud never removes a field; keep it, even if unused."
     case .propertyRenamed(let name):
       "mirrored with CloudKit, and renamed to \(name): iCloud keeps the field of the old name; keep "
         + "it, and add the other as a new one."
     case .typeChanged(let source, let destination):
-      "mirrored with CloudKit, and its type changes (\(source), \(destination)): iCloud changes no "
-        + "field; keep it, and add another attribute."
+      "mirrored with CloudKit, and its type changes (\(source), \(destination)): iCloud never "
+        + "changes a field; keep it, and add another attribute."
     case .relationshipChanged:
       "mirrored with CloudKit, and leads to other objects: keep it, and add another relationship."
     case .ordered:

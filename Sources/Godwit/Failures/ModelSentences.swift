@@ -11,28 +11,28 @@ extension MigrationFailure {
     let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
     let at = place.isEmpty ? "" : " at \(place)"
     switch error.problem {
-    case .notFound: self.init(.notFound, "\(file) is not there: check the path.")
+    case .notFound: self.init(.notFound, "\(file) does not exist: check the path.")
     case .unreadable(let errno):
       self.init(unreadable: file, errno)
     case .noModel:
       self.init(
-        .notFound, "\(file) holds no managed object model: name a bundle or a version.")
+        .notFound, "\(file) contains no managed object model: name a bundle or a version.")
     case .severalModels(let found):
       self.init(
         .usage,
-        "\(file) holds several models (\(ListText(found))): name one.")
+        "\(file) contains several models (\(ListText(found))): name one.")
     case .searchTooWide:
       self.init(
-        .usage, "\(file) holds too many files to search: name the model itself.")
+        .usage, "\(file) contains too many files to search: name the model itself.")
     case .noCurrentVersion:
       self.init(
         .notFound,
-        "\(file) has several versions and does not say which is current: name one of them.")
+        "\(file) has several versions and does not state which is current: name one of them.")
     case .currentVersionMissing(let name):
       self.init(
         .notFound,
-        "\(file) says that \(name) is its current version and does not hold it: "
-          + "name one that it holds.")
+        "\(file) names \(name) as its current version, but does not contain it: name a version "
+          + "that it has.")
     case .versionMissing(let name, let available):
       self.init(
         .notFound,
@@ -65,8 +65,8 @@ extension MigrationFailure {
     self.init(
       .impossible,
       [
-        "\(store) was made with a model that is \(found): "
-          + "name the folder that holds it with \(option: .models)."
+        "\(store) was made with a model that is \(found): name the folder that contains it with "
+          + "\(option: .models)."
       ] + unreadable.flatMap { MigrationFailure($0).sentences },
       code: CoreDataCode.migrationMissingSourceModel.rawValue)
   }
@@ -76,8 +76,8 @@ extension MigrationFailure {
   init(joinTable text: String) {
     self.init(
       .usage,
-      "\(text) is none of two to-many relationships that join an entity of the model with itself, so it "
-        + "names no table: write \(option: .joinTable, "Entity.relationship").")
+      "\(text) is not a many-to-many relationship of an entity with itself, so it names no table: "
+        + "write \(option: .joinTable, "Entity.relationship").")
   }
 }
 
@@ -95,7 +95,7 @@ extension MigrationReport.CachePart {
   /// What the store's own model lacks, as a note.
   package var sentence: String {
     let place = [entity, property].compactMap(\.self).joined(separator: ".")
-    return "the model that the store carries lacks \(place.isEmpty ? "" : "\(place)'s ")\(part)."
+    return "the embedded model of the store lacks \(place.isEmpty ? "" : "\(place)'s ")\(part)."
   }
 }
 
@@ -141,7 +141,7 @@ extension MigrationFailure {
       if case .unread(let part) = error.reason {
         part.clause
       } else {
-        "no real store shows how Core Data hashes it (\(error.reason.words)): Godwit does not guess"
+        "no real store shows how Core Data hashes it (\(error.reason.words))"
       }
     self.init(
       .impossible,

@@ -42,7 +42,7 @@ extension Violation {
     case .tooShort: "too short a text"
     case .tooLong: "too long a text"
     case .pattern: "does not match its pattern"
-    case .notUnique: "another object has the same, and there may be one only"
+    case .notUnique: "another object has the same value, which must be unique"
     case .custom: "breaks a rule of its policy"
     }
   }
@@ -112,19 +112,19 @@ extension ObjectMigrationError {
   private var fact: String {
     switch problem {
     case .policiesNotRegistered(let names):
-      "the mapping model names policies that nobody registered: "
+      "the mapping model names policies that are not registered: "
         + names.joined(separator: ", ")
-        + "; register each under that very name, in an executable that links Godwit (docs/how-to/policies-in-your-tool.md)"
+        + "; register each under this name, in an executable that links Godwit "
+          + "(docs/how-to/policies-in-your-tool.md)"
     case .policyFailed(let hook): "the policy failed in \(hook)"
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "
         + "source object"
     case .keysExhausted(let table):
-      "an object has the highest key that SQLite knows in \(table), so a new one has none left; "
-        + "give that object another key first"
+      "an object in \(table) has the highest key that SQLite allows, so no key is left for a new "
+        + "object; give that object another key first"
     case .notIndependent(let what):
-      "the policy declares its objects independent, which leaves no way to \(what); leave the "
-        + "declaration out"
+      "the policy declares its objects independent, so it cannot \(what); remove the declaration"
     case .expressionFailed:
       // Objects are counted, by all filters of their entity, before any mapping is at work.
       if mapping == nil, property == nil, let entity {
@@ -133,26 +133,25 @@ extension ObjectMigrationError {
         "an expression has no value"
       }
     case .valueRefused(let type, let found):
-      "\(value?.shown ?? found) is no value for an attribute of type \(type.name)"
+      "\(value?.shown ?? found) is not a value for an attribute of type \(type.name)"
     case .valueOutOfRange(let type):
-      "\(value?.shown ?? "the value") has no place in an attribute of type \(type.name)"
-    case .wrongObject(let expected, let found): "\(found) stands where \(expected) belongs"
+      "\(value?.shown ?? "the value") is out of range for an attribute of type \(type.name)"
+    case .wrongObject(let expected, let found): "\(found) is given instead of \(expected)"
     case .unknownEntity(let name): "there is no entity \(name)"
     case .unknownProperty(let name): "there is no property \(name)"
     case .unknownEntityMapping(let name): "there is no entity mapping \(name)"
     case .abstractEntity(let name): "\(name) is abstract, so it has no objects"
     case .wrongSource(let found):
-      "the source expression yields \(found) where objects of the source store belong"
+      "the source expression yields \(found) instead of objects of the source store"
     case .readOnly: "an object of the source store cannot be changed"
     case .cancelled: "a policy cancelled the migration"
     case .invalid(let count):
-      "\(CountText(count, "rule of the model is", "rules of the model are")) broken; "
-        + "look at them with \(choice: .validation(.report))"
+      "\(CountText(count, "rule of the model is", "rules of the model are")) violated; list them "
+        + "with \(choice: .validation(.report))"
     case .notUnique(let count):
-      "\(CountText(count, "object")) would be equal in what a uniqueness constraint "
-        + "tells apart"
+      "\(CountText(count, "object")) would violate a uniqueness constraint"
     case .externalFileUnreadable(let name): "the external file \(name) cannot be read"
-    case .beyondGroup(let name): "\(name) is another worker's business"
+    case .beyondGroup(let name): "\(name) belongs to another worker"
     }
   }
 }

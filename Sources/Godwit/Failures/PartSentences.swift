@@ -11,7 +11,7 @@ extension MigrationFailure {
     case let error as ModelError:
       let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
       self.init(
-        .damaged, "a model is not sound at \(place) (\(error.problem)): check its file."
+        .damaged, "a model is not valid at \(place) (\(error.problem)): check its file."
       )
     case let error as KeyedArchiveError:
       self.init(
@@ -29,7 +29,7 @@ extension MigrationFailure {
       self.init(.impossible, "an expression cannot be read: \(error)")
     case let error as DecodingError:
       self.init(
-        .damaged, "a file in JSON is not as it should be\(Self.place(of: error)).")
+        .damaged, "a JSON file is not valid\(Self.place(of: error)).")
     default: return nil
     }
   }

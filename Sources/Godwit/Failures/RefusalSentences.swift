@@ -55,7 +55,7 @@ extension Refusal {
         advice: "use a mapping model, or give one a new name")
     case .destinationEntityChanged(let source, let destination) where source == destination:
       Explanation(
-        "the entity \(destination), to which it leads, does not continue the one of that name before",
+        "its destination \(destination) does not continue the earlier entity of that name",
         advice: "use a mapping model")
     case .destinationEntityChanged(let source, let destination):
       Explanation(
@@ -66,18 +66,18 @@ extension Refusal {
         advice: "use a mapping model")
     case .derivationCannotBeComputed:
       Explanation(
-        "it is new, or derived otherwise than before, in a form that only Core Data can compute",
+        "its derivation is new or changed, and only Core Data can compute it",
         advice: "leave it out for now")
     case .triggerCannotBeKept(let name):
       Explanation(
-        "the trigger \(name) keeps it in a form that only Core Data knows, and something that the "
-          + "trigger names changes",
+        "the trigger \(name) computes it in a form that only Core Data knows, and the migration "
+          + "changes something that the trigger uses",
         advice: "leave the attribute or the change out for now")
     case .renamingAmbiguous(let identifier, let sources, let destinations):
       Explanation(
-        "the renaming identifier \(identifier) joins \(sources.joined(separator: " and ")) with "
-          + "\(destinations.joined(separator: " and ")), and nothing tells which becomes which",
-        advice: "give each an identifier of its own, or use a mapping model")
+        "the renaming identifier \(identifier) matches \(sources.joined(separator: " and ")) with "
+          + "\(destinations.joined(separator: " and ")), so it is ambiguous",
+        advice: "give each its own identifier, or use a mapping model")
     case .storedFormUnknown(let form):
       Explanation("\(form) has no known stored form", advice: "leave it out for now")
     case .condition(let demand, let count, let keys):
@@ -87,7 +87,7 @@ extension Refusal {
         of: fault, values: Self.objects(count: count, keys: keys), names: names, count: count)
     case .relationshipForm:
       Explanation(
-        "its objects are kept in a form from which this one cannot be made",
+        "its stored form cannot be converted to the new one",
         advice: "use a mapping model")
     case .mirroring, .loss: Explanation("")
     }
@@ -135,8 +135,8 @@ extension Refusal {
   /// The option that gives objects without a value in a source attribute one of their own.
   private func setting(_ property: String?, inPlaceOfNilOf source: String) -> String {
     let expression = Self.keepingOthers("\(entity).\(property ?? "ATTRIBUTE")", source)
-    return "give each a value of its own and leave the others theirs: use "
-      + "\(option: .set, expression), \(Self.identifiers)"
+    return "give each its own value and keep the other values: use \(option: .set, expression), "
+      + "\(Self.identifiers)"
   }
 
   /// The expressions that are different for each object.
@@ -154,8 +154,8 @@ extension Refusal {
         advice: "put them back, or use \(choice: .onValue(.null))")
     case .foreign:
       Explanation(
-        "\(values) of whose external files each is a link or no regular file (\(some)), and nothing "
-          + "is read from elsewhere", advice: "put the files themselves there")
+        "\(values) whose external files are links or not regular files (\(some)), and links are "
+          + "not followed", advice: "put the files themselves there")
     case .unreadable:
       Explanation(
         "\(values) whose external files cannot be read (\(some))",
@@ -171,8 +171,8 @@ extension Refusal {
     return switch demand {
     case .noObjects(_, isUnique: true):
       Explanation(
-        "mandatory, without a default, and new: \(objects) would lack it, and it has to be unique",
-        advice: "make it optional, or give each a value of its own: \(setting(property)), "
+        "mandatory, without a default, and new: \(objects) would lack it, and it must be unique",
+        advice: "make it optional, or give each its own value: \(setting(property)), "
           + Self.identifiers)
     case .noObjects:
       Explanation(
@@ -191,7 +191,7 @@ extension Refusal {
         "abstract now, and the store has \(some) of it", advice: "use a mapping model")
     case .noMissingValues(let source, isUnique: true):
       Explanation(
-        "mandatory now, without a default, and missing in \(some), and it has to be unique",
+        "mandatory now, without a default, and missing in \(some), and it must be unique",
         advice: "keep it optional, or \(setting(property, inPlaceOfNilOf: source))")
     case .noMissingValues:
       Explanation(
@@ -199,7 +199,7 @@ extension Refusal {
         advice: "\(remedy(orElse: "keep it optional")), or \(setting(property))")
     case .noMissingReferences:
       Explanation(
-        "mandatory, and \(some) would have no object there",
+        "mandatory, and \(some) would have no destination",
         advice: "make it optional, fill it by a mapping model, or use \(choice: .onMissing(.drop))")
     case .valuesFit(_, let type):
       Explanation(
@@ -214,22 +214,22 @@ extension Refusal {
           + "or \(value: StoreMigration.DuplicateChoice.merge)")
     case .defaultsDiffer(let properties, let source?):
       Explanation(
-        "\(objects) would get the same default value of \(properties.joined(separator: ", ")) in the "
-          + "place of nil, and it has to be unique",
+        "\(objects) would get the same default value of \(properties.joined(separator: ", ")) "
+          + "instead of nil, and it must be unique",
         advice: setting(properties[0], inPlaceOfNilOf: source))
     case .defaultsDiffer(let properties, nil):
       Explanation(
         "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
-          + "it has to be unique",
-        advice: "give each a value of its own: \(setting(properties.first)), \(Self.identifiers)")
+          + "it must be unique",
+        advice: "give each its own value: \(setting(properties.first)), \(Self.identifiers)")
     case .singleObject:
       Explanation(
-        "to-one now, and \(some) would keep one of several objects",
+        "to-one now, and \(some) would have several objects",
         advice: "use \(choice: .onMany(.first)) to keep the first "
           + "one, or use a mapping model")
     case .singleOwner:
       Explanation(
-        "\(some) share an object, and each may have one owner now",
+        "\(some) share an object, which may have only one owner now",
         advice: "use a mapping model")
     }
   }

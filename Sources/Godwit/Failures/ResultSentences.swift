@@ -9,18 +9,17 @@ extension HandoverNote {
   package var sentence: String {
     switch kind {
     case .notSynced:
-      "\(path) could not be synchronized (\(cause)): everything is in its place, and a power cut may "
-        + "bring the state before back."
+      "\(path) could not be synchronized (\(cause)): everything is in place, but a power cut may "
+        + "restore the previous state."
     case .notRemoved:
       "\(path) could not be removed (\(cause)): everything else is done; \(command: .discard) "
         + "tries again."
-    case .foreign: "\(path) was left alone, since Godwit did not make it."
+    case .foreign: "\(path) was not changed, since Godwit did not make it."
     case .otherNames:
       "\(path) has other names (hard links), which still lead to the store before the migration."
     case .notRecorded:
-      "\(path) could not be changed (\(cause)): everything else is done, and \(command: .status) "
-        + "does not "
-        + "tell it."
+      "\(path) could not be written (\(cause)): everything else is done, but \(command: .status) "
+        + "does not show it."
     }
   }
 }
@@ -45,8 +44,8 @@ extension [MigrationReport.Step] {
       }
     }
     return names.map {
-      "\($0) has an order now and had none before: it is that of the objects' keys. For another "
-        + "one, name attributes in sortedBy of a mapping file (godwit map writes one)."
+      "\($0) is ordered now and was not before: the order is that of the objects' keys. For "
+        + "another order, name attributes in sortedBy of a mapping file (godwit map writes one)."
     }
   }
 }
@@ -80,26 +79,26 @@ extension MigrationReport {
     let isTold = defects.contains { $0.kind == .dangling }
     notes += (isTold ? [] : danglingReferences).map {
       "\(CountText($0.count, "reference")) in \($0.table).\($0.column) "
-        + "\($0.count == 1 ? "leads" : "lead") to objects that are not there."
+        + "\($0.count == 1 ? "leads" : "lead") to objects that do not exist."
     }
     if let unchecked = uncheckedReferences {
       notes.append(
-        "nobody looked over the references of \(CountText(unchecked.count, "column")) in tables that "
-          + "stayed as they are: \(choice: .verify(.full)) counts those that lead to objects that "
-          + "are not there."
+        "the references of \(CountText(unchecked.count, "column")) in unchanged tables were not "
+          + "checked: \(choice: .verify(.full)) counts those that lead to objects that do not "
+          + "exist."
       )
     }
     notes += missingFileNotes
     // Of several stages the last one tells what is left.
     notes += accounts.last?.mirroring.map { [$0.mirroringNote] } ?? []
-    notes += keptTables.map { "table \($0) is none of the model's and was copied as it is." }
-    notes += extraTables.map { "table \($0) is none of the model's and was left behind." }
+    notes += keptTables.map { "table \($0) is not part of the model and was copied unchanged." }
+    notes += extraTables.map { "table \($0) is not part of the model and was left out." }
     notes += (extraColumns ?? []).map {
-      "column \($0.name) is none of the model's: \(CountText($0.values, "value")) left behind."
+      "column \($0.name) is not part of the model: \(CountText($0.values, "value")) left out."
     }
-    notes += (extraViews ?? []).map { "view \($0) is none of the model's and was left behind." }
+    notes += (extraViews ?? []).map { "view \($0) is not part of the model and was left out." }
     notes += (extraTriggers ?? []).map {
-      "trigger \($0) is none of the model's and was left behind."
+      "trigger \($0) is not part of the model and was left out."
     }
     if violations > 0 {
       notes.append("\(CountText(violations, "violation")) of the model:")
@@ -107,7 +106,7 @@ extension MigrationReport {
     }
     notes += joinTables.map(\.sentence) + modelCacheLeftOut.map(\.sentence)
     if let reason = modelCacheOmitted {
-      notes.append("the store carries no model of its own: \(reason).")
+      notes.append("the new store has no embedded model: \(reason).")
     }
     return notes + handoverNotes.map(\.sentence)
   }

@@ -14,7 +14,7 @@ extension MigrationFailure {
           + "\(command: .status).")
     case .outputExists(let output):
       self.init(
-        .cannotCreate, "\(output) exists already: name another file or remove it.")
+        .cannotCreate, "\(output) already exists: name another file or remove it.")
     case .folderNotWritable(let folder, let cause as SystemCallError)
     where [.noSpace, .diskQuotaExceeded].contains(cause.errno):
       self.init(diskOf: folder)
@@ -28,26 +28,26 @@ extension MigrationFailure {
           + "\(option: .work).")
     case .workFolderForeign(let folder, let fault):
       self.init(
-        .cannotCreate, "\(folder) \(fault.sentence): nothing in it was touched.")
+        .cannotCreate, "\(folder) \(fault.sentence): nothing in it was changed.")
     case .diskFull(let shortages): self.init(.cannotWrite, shortages.map(\.sentence))
     case .nameTooLong(let path, let most): self.init(longName: "\(path)", most: most)
     case .keptListUnreadable(let path):
       self.init(
         .cannotCreate,
-        "\(path) is not the list of kept stores that Godwit wrote: nothing was touched; move it away."
+        "\(path) is not a list of kept stores that Godwit wrote: nothing was done; move it away."
       )
     case .otherRun(let work, let differences):
       self.init(
         .cannotCreate,
-        "\(work) holds what an interrupted run has done, and \(differences.sentence): start the "
-          + "command as it was then to go on, or with \(option: .restart) to begin anew.")
+        "\(work) holds the work of an interrupted run, and \(differences.sentence): start the "
+          + "original command to resume it, or use \(option: .restart) to start over.")
     case .nothingKept(let store, let name?):
       self.init(
         .notFound,
         "no old store of \(store) is kept as \(name): \(command: .list("\(store)")) shows those "
           + "that are.")
     case .nothingKept(let store, nil):
-      self.init(.notFound, "no old store of \(store) is kept: there is nothing to go back to.")
+      self.init(.notFound, "no old store of \(store) is kept: there is nothing to roll back to.")
     case .keptMissing(let kept, let found?):
       self.init(
         .notFound,
@@ -66,7 +66,8 @@ extension MigrationFailure {
     case .keptChanged(let kept):
       self.init(
         .cannotCreate,
-        "\(kept) is not as it was kept: something wrote to it or lies beside it; nothing was touched."
+        "\(kept) has changed since it was kept: something wrote to it or next to it; nothing was "
+          + "done."
       )
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
@@ -76,8 +77,8 @@ extension MigrationFailure {
   init(longName path: String, most: Int) {
     self.init(
       .usage,
-      "the name of \(path) has more than the \(most) bytes that leave room for the names made from "
-        + "it: take a shorter name.")
+      "the name of \(path) has more than \(most) bytes, which leaves no room for names derived "
+        + "from it: use a shorter name.")
   }
 
   /// Describes what went wrong in workers and in the assembly.
@@ -88,7 +89,7 @@ extension MigrationFailure {
     case .workerNotStarted(let cause):
       self.init(
         .system,
-        "no worker process can be started (\(cause)): free memory or end other processes, or take "
+        "no worker process can be started (\(cause)): free memory or end other processes, or use "
           + "fewer \(option: .workers), and start the same command again.")
     case .workerForeign(let host, let version):
       self.init(
@@ -98,29 +99,30 @@ extension MigrationFailure {
     case .workersDoubled:
       self.init(
         .usage,
-        "the launcher started several workers for one work order: have it start one, such as by -n1 "
-          + "of srun.")
+        "the launcher started several workers for one work order: let it start one, such as with "
+          + "srun -n1.")
     case .outputEndless:
       self.init(
         .usage,
-        "the launcher prints a line without an end: have it pass on what workers print, and nothing "
-          + "else.")
+        "the launcher prints an endless line: it must pass on only the output of workers.")
     case .shardUnseen(let path):
       self.init(
         .notFound,
-        "a worker has made \(path), and it is not there: the work folder has to be on a file system "
-          + "that all machines share (\(option: .work) names another folder).")
+        "a worker has made \(path), which does not exist here: the work folder must be on a file "
+          + "system that all machines share (\(option: .work) names another folder).")
     case .manifestForeign(let path):
       self.init(
         .bug, "\(path) belongs to another plan: remove the work folder and try again.")
     case .manifestUnreadable(let path):
       self.init(
         .cannotWrite,
-        "\(path) is not as it was written: check the disk, and start the same command again.")
+        "\(path) does not have the content that was written: check the disk, and start the same "
+          + "command again.")
     case .verificationFailed(let table, let expected, let rows):
       self.init(
         .bug,
-        "\(table) should hold \(CountText(expected, "row")) and holds \(GroupedText(rows)), or others: nothing was replaced."
+        "\(table) should have \(CountText(expected, "row")) and has \(GroupedText(rows)), or "
+          + "different rows: nothing was replaced."
       )
     case .resultDamaged(let answers):
       self.init(
@@ -139,15 +141,15 @@ extension [RunDifference] {
       switch difference {
       case .store: "the store has changed since"
       case .sourceModel: "the store had another model"
-      case .targetModel: "it was to another model"
-      case .route: "it went over other versions"
+      case .targetModel: "it had another target model"
+      case .route: "it used other versions"
       case .mappings: "it used other mapping models"
-      case .option(let name, "yes"): "it was with \(Advice.words.option(named: name))"
+      case .option(let name, "yes"): "it ran with \(Advice.words.option(named: name))"
       case .option(let name, let earlier):
         earlier.isEmpty
-          ? "it was without \(Advice.words.option(named: name))"
-          : "it was with \(Advice.words.option(named: name)) \(earlier)"
-      case .version(let version): "it was Godwit \(version)"
+          ? "it ran without \(Advice.words.option(named: name))"
+          : "it ran with \(Advice.words.option(named: name)) \(earlier)"
+      case .version(let version): "it ran with Godwit \(version)"
       }
     }
     return facts.joined(separator: ", ")
@@ -158,15 +160,15 @@ extension MigrationFailure {
   /// The failure of a program whose workers would run the program itself.
   static let forgottenWorker = MigrationFailure(
     .usage, kind: .workerForgotten,
-    "this program never calls GodwitWorker.runIfRequested(), so that each of its workers would run "
-      + "the program anew: make it the first call of main, or name another executable as "
+    "this program never calls GodwitWorker.runIfRequested(), so each of its workers would run the "
+      + "whole program again: make it the first call of main, or name another executable as "
       + "`resources.executable`.")
 
   /// The failure of a process that cannot find its arguments.
   static let argumentsUnknown = MigrationFailure(
     .bug,
-    "the arguments of this process are not known, not even its name, and nothing was done: let it "
-      + "read /proc/self/maps and /proc/self/cmdline.")
+    "this process cannot read its own arguments, and nothing was done: permit reading "
+      + "/proc/self/maps and /proc/self/cmdline.")
 
   /// Describes a worker process whose program does something else.
   init(workerOf coordinator: Int32) {

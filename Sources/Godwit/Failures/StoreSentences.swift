@@ -15,7 +15,7 @@ extension MigrationFailure {
     case .empty:
       self.init(
         .damaged,
-        "\(file) is empty: if a -wal file belongs to it, put the main file back beside it.")
+        "\(file) is empty: if a -wal file belongs to it, put the main file back next to it.")
     case .xmlStore:
       self.init(
         .damaged,
@@ -43,22 +43,23 @@ extension MigrationFailure {
     case .modelCacheUnreadable:
       self.init(
         .damaged,
-        "\(file) carries a model that cannot be read: name its own model with \(option: .models).")
+        "\(file) has an embedded model that cannot be read: name its own model with "
+          + "\(option: .models).")
     case .companionName(let store):
       self.init(
         .cannotCreate, kind: .fileExists,
-        "\(file) has a name that belongs to the store \(store), where SQLite, Core Data or Godwit "
-          + "replace or remove it: name another file.")
+        "\(file) has a name that is reserved for the store \(store): SQLite, Core Data or Godwit "
+          + "would replace or remove it. Name another file.")
     case .editOutdated(let store):
       self.init(
         .cannotCreate, kind: .fileExists,
-        "\(store) is not as the migration has left it, and \(file) would undo what was written "
-          + "since: nothing was touched.")
+        "\(store) was written to after the migration, and \(file) would undo that: nothing was "
+          + "done.")
     case .externalFileForeign:
       self.init(
         .damaged,
-        "\(file) is a link or no regular file, and a value of the store names it: nothing is read "
-          + "from elsewhere; put the file itself there.")
+        "\(file) is a link or not a regular file, and a value of the store names it: links are not "
+          + "followed; put the file itself there.")
     case .encrypted:
       self.init(
         .damaged,
@@ -80,19 +81,20 @@ extension MigrationFailure {
     case .tablesMissing(let tables):
       self.init(
         .damaged,
-        "\(file) lacks tables that its model asks for (\(tables.joined(separator: ", "))): "
-          + "restore it from a backup, or try to recover it.")
+        "\(file) lacks tables that its model requires (\(tables.joined(separator: ", "))): restore "
+          + "it from a backup, or try to recover it.")
     case .keysMissing(let tables):
       let names = tables.joined(separator: ", ")
-      self.init(.damaged, "\(file) keeps rows not by Z_PK (\(names)): restore it from a backup.")
+      self.init(.damaged, "\(file) has tables whose row number is not Z_PK (\(names)): restore it "
+        + "from a backup.")
     case .numbersAsTexts(let tables):
       let names = tables.joined(separator: ", ")
       self.init(
         .damaged,
-        "\(file) keeps the numbers in Z_ENT as texts (\(names)): restore it from a backup.")
+        "\(file) stores the numbers in Z_ENT as texts (\(names)): restore it from a backup.")
     case .numbersContradict(let found):
       let places = found.map {
-        "\($0.entity) is \($0.recorded) there and \($0.expected) by the model"
+        "\($0.entity) is \($0.recorded) there and \($0.expected) in the model"
       }
       self.init(
         .damaged,
@@ -103,12 +105,12 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) has join tables declared WITHOUT ROWID, which Core Data never makes (\(names)): "
-          + "restore it from a backup, or make them anew with row numbers.")
+          + "restore it from a backup, or create them again with row numbers.")
     case .columnsMissing(let columns):
       self.init(
         .damaged,
         "\(file) does not fit the version hashes in its own metadata: it lacks columns that its "
-          + "model asks for (\(columns.joined(separator: ", "))); restore it from a backup.")
+          + "model requires (\(columns.joined(separator: ", "))); restore it from a backup.")
     default: self.init(access: error)
     }
   }
@@ -154,17 +156,18 @@ extension MigrationFailure {
       let wayOut = actual < 512 ? "." : ", or \(Self.wayOut)"
       self.init(
         .damaged,
-        "\(file) is cut short, it has \(GroupedText(actual)) of \(GroupedText(expected)) bytes: copy it again from a backup"
+        "\(file) is truncated to \(GroupedText(actual)) of \(GroupedText(expected)) bytes: copy it "
+          + "again from a backup"
           + wayOut)
     case .notSalvageable(let parts):
       self.init(
         .damaged,
-        "\(file) is damaged where nothing replaces what is lost "
-          + "(\(parts.joined(separator: ", ")) cannot be read): restore it from a backup.")
+        "\(file) is damaged in parts that cannot be recovered (\(parts.joined(separator: ", ")) "
+          + "cannot be read): restore it from a backup.")
     case .outOfMemory:
       self.init(
         .system,
-        "\(file) needs more memory than there is: free memory, or take fewer \(option: .workers).")
+        "\(file) needs more memory than is free: free memory, or use fewer \(option: .workers).")
     case .rowTooLong(let row):
       let what =
         row.map {
@@ -173,19 +176,19 @@ extension MigrationFailure {
         } ?? "\(file) has a row that does not fit in the memory of a process"
       self.init(
         .system,
-        "\(what): raise \(option: .memory), take fewer \(option: .workers), or "
+        "\(what): raise \(option: .memory), use fewer \(option: .workers), or "
           + "\(choice: .engine(.pages)).")
     case .changedDuringMigration:
       self.init(
         .inUse,
-        "\(file) was changed while it was migrated, and is left as it is: "
-          + "close whatever has it open and try again.")
+        "\(file) was changed during the migration, and was not replaced: close whatever has it "
+          + "open and try again.")
     default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
   }
 
   /// What else can be done about damage, as the end of a sentence.
-  static var wayOut: String { "take what can be read with \(command: .salvage)." }
+  static var wayOut: String { "migrate the readable part with \(command: .salvage)." }
 
   private static func cause(_ error: StoreError) -> String {
     error.cause.map { " (\($0))" } ?? ""
@@ -215,9 +218,11 @@ extension MigrationFailure {
     let damage = MigrationFailure(error.damage)
     let outlook =
       switch error.outlook {
-      case .takes(let found): "`\(option: .salvage)` would take \(StoreMigration.Salvage(found))."
+      case .takes(let found): "`\(option: .salvage)` would migrate "
+        + "\(StoreMigration.Salvage(found))."
       case .lacks(let parts):
-        "`\(option: .salvage)` would take nothing: \(parts.joined(separator: ", ")) cannot be read."
+        "`\(option: .salvage)` would migrate nothing: \(parts.joined(separator: ", ")) cannot be "
+          + "read."
       }
     self.init(
       damage.exitStatus, kind: damage.kind, damage.sentences + [outlook],

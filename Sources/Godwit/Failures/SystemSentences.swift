@@ -20,7 +20,7 @@ extension MigrationFailure {
     let file = path.map { "\($0)" } ?? "a file"
     switch errno {
     case .noSuchFileOrDirectory:
-      self.init(.notFound, "\(file) is not there: check the path.")
+      self.init(.notFound, "\(file) does not exist: check the path.")
     case .noSpace, .diskQuotaExceeded: self.init(diskOf: path)
     case let errno where Self.isPermission(errno):
       self.init(
@@ -28,13 +28,13 @@ extension MigrationFailure {
         "\(file) cannot be written or read (\(errno)): check permissions.")
     case .fileExists, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels:
       self.init(
-        .cannotCreate, "\(file) is not what it should be (\(errno)): check the path.")
+        .cannotCreate, "\(file) is not of the expected kind (\(errno)): check the path.")
     case .noMemory, .resourceTemporarilyUnavailable, .tooManyOpenFiles,
       .tooManyOpenFilesInSystem:
       self.init(
         .system,
         "the system refuses memory, processes or open files (\(errno), at \(file)): free some, or "
-          + "take fewer \(option: .workers), and try again.")
+          + "use fewer \(option: .workers), and try again.")
     case .resourceBusy:
       self.init(
         .inUse, "\(file) is in use (\(errno)): close whatever has it and try again.")
@@ -98,16 +98,16 @@ extension MigrationFailure {
         "\(file) is damaged\(table)\(place): restore it from a backup, or \(Self.wayOut)")
     case .endOfFile:
       self.init(
-        .damaged, "\(file) ends before its time\(table): copy it again from a backup.")
+        .damaged, "\(file) ends too early\(table): copy it again from a backup.")
     case .keysOutOfOrder:
       self.init(
         .damaged,
-        "\(file) has keys that do not rise\(table): restore it from a backup, or \(Self.wayOut)"
+        "\(file) has keys out of order\(table): restore it from a backup, or \(Self.wayOut)"
       )
     case .indexDiffers(let index, let entries, let rows):
       let numbers =
         entries == rows
-        ? "others than its rows ask for"
+        ? "not those of its rows"
         : "\(entries), and there \(rows == 1 ? "is" : "are") "
           + "\(CountText(rows, "row"))"
       self.init(
@@ -117,13 +117,14 @@ extension MigrationFailure {
     case .duplicateKeys:
       self.init(
         .damaged,
-        "\(file) has objects\(table) that agree in what an index says differs: remove the "
-          + "duplicates first.")
+        "\(file) has objects\(table) with equal values in a unique index: remove the duplicates "
+          + "first.")
     case .miswritten(let page):
       let name = error.file.map { "\($0)" } ?? "the new store"
       self.init(
         .cannotWrite,
-        "\(name) is not as it was written (page \(page)): nothing was replaced; check the disk.")
+        "\(name) does not have the content that was written (page \(page)): nothing was replaced; "
+          + "check the disk.")
     case .fileFull:
       self.init(
         .impossible, "the new store would be larger than an SQLite file can be.")
@@ -150,14 +151,14 @@ extension MigrationFailure {
     case .digestsDiffer(let read, let written):
       self.init(
         .bug,
-        "\(GroupedText(read)) rows were read and \(GroupedText(written)) written\(place), and they are not the same: nothing "
-          + "was replaced; please report it.")
+        "\(GroupedText(read)) rows were read and \(GroupedText(written)) written\(place), and they "
+          + "differ: nothing was replaced; please report it.")
     case .externalNameDamaged:
       self.init(
         .damaged,
         "a value that should name an external file does not\(place): restore the store from a backup."
       )
-    case .coordinatorGone: self.init(.interrupted, "the coordinator is gone.")
+    case .coordinatorGone: self.init(.interrupted, "the coordinator has ended.")
     }
   }
 
@@ -177,21 +178,21 @@ extension MigrationFailure {
     case .killed(9):
       self.init(
         .system,
-        "\(order): its worker was killed (signal 9), most likely for a lack of memory: free some, "
-          + "or take fewer \(option: .workers), and start the same command again.")
+        "\(order): its worker was killed (signal 9), most likely for lack of memory: free some, or "
+          + "use fewer \(option: .workers), and start the same command again.")
     case .killed(let signal):
       self.init(
         .bug, "\(order): its worker was ended by signal \(signal); please report it.")
     case .lost(let status, let host?):
       self.init(
         .inUse,
-        "\(order): its worker on \(host) was lost, and the launcher ended with status \(status): look "
-          + "at that machine, and start the same command again; what is done is kept.")
+        "\(order): its worker on \(host) was lost, and the launcher ended with status \(status): "
+          + "check that machine, and start the same command again; completed work is kept.")
     case .lost(let status, nil):
       self.init(
         .inUse,
-        "\(order): the launcher ended with status \(status) and started no worker: run it "
-          + "by itself, with `true` behind it, to see why, and start the same command again.")
+        "\(order): the launcher ended with status \(status) and started no worker: run it alone, "
+          + "with `true` after it, to see why, and start the same command again.")
     }
   }
 
@@ -199,13 +200,13 @@ extension MigrationFailure {
     switch error.problem {
     case .networkFileSystem:
       self.init(
-        .cannotCreate, "\(error.path) is on another machine, where nothing is told.")
-    case .empty: self.init(.notFound, "\(error.path) tells nothing yet: try again.")
+        .cannotCreate, "\(error.path) is on another machine, which shares no status.")
+    case .empty: self.init(.notFound, "\(error.path) has no status yet: try again.")
     case .unsupportedVersion(let version):
       self.init(
         .impossible,
-        "\(error.path) is of version \(version), and \(RunRecord.version) is known: look at it with the "
-          + "Godwit that wrote it.")
+        "\(error.path) has version \(version), and only \(RunRecord.version) is known: read it "
+          + "with the Godwit that wrote it.")
     case .damagedRecord:
       self.init(
         .damaged,
@@ -217,7 +218,8 @@ extension MigrationFailure {
     case .database:
       self.init(
         .damaged,
-        "\(error.path) is no status file, or damaged: the migration itself does not depend on it.")
+        "\(error.path) is not a status file, or is damaged: the migration itself does not depend "
+          + "on it.")
     }
   }
 }

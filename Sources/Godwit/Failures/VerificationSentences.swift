@@ -13,12 +13,12 @@ extension StoreVerification.Report {
       let kinds = core.hidden.map { "\($0.count) \($0.kind.rawValue)" }
       lines.append("… and \(hidden) more: \(kinds.joined(separator: ", ")).")
     }
-    return lines + core.notJudged.map { "not judged: \($0)" }
+    return lines + core.notJudged.map { "not compared: \($0)" }
   }
 
   /// The route that was assumed, what it removes, and what is unusual but not a difference.
   public var notes: [String] {
-    let copies = "both stores are of one version, and compared as copies"
+    let copies = "both stores have the same version and are compared as copies"
     let isUnread = core.rows == 0 && core.total > 0
     let way = route.isEmpty ? (isUnread ? [] : [copies]) : route.map(\.sentence)
     return way + core.removed.map { "\(reason($0)): \($0.sentence)" } + remarks
@@ -35,8 +35,8 @@ extension StoreVerification.Report {
   /// What is unusual but not a difference.
   var remarks: [String] {
     let history =
-      "nothing is left of the persistent history of \(old): \(choice: .history(.drop)) says that "
-      + "it was dropped"
+      "the persistent history of \(old) is missing: use \(choice: .history(.drop)) if it was "
+      + "dropped"
     return way.notes + core.notes + [CountText.wideMasks(core.wideMasks)].compactMap(\.self)
       + (core.lacksHistory ? [history] : [])
   }
@@ -60,15 +60,15 @@ extension StoreVerification.Report {
         "\(CountText(core.total, "difference")) in \(CountText(core.rows, "row")) "
         + "(\(kinds.joined(separator: ", ")))"
       return leavesWayOpen
-        ? "\(new) is not what \(old) becomes \(assumption): \(what). No record beside it says how "
-          + "it was made: \(WayAdvice(way.open).phrase); \(option: .inferOnly) has it judged by "
-          + "inference "
-          + "alone."
-        : "\(new) is not what \(old) should have become: \(what)."
+        ? "\(new) is not the result of \(old) \(assumption): \(what). No record next to it states "
+          + "how it was made: \(WayAdvice(way.open).phrase); \(option: .inferOnly) compares it by "
+          + "inference alone."
+        : "\(new) is not the expected result of \(old): \(what)."
     }
     return core.notJudged.isEmpty
-      ? "\(new): \(CountText(core.rows, "row as it", "rows as they")) should be\(exception)."
-      : "\(new): no difference in \(CountText(core.rows, "row")), but not everything could be judged."
+      ? "\(new): \(CountText(core.rows, "row")) as expected\(exception)."
+      : "\(new): no difference in \(CountText(core.rows, "row")), but not everything could be "
+        + "compared."
   }
 }
 
@@ -101,8 +101,8 @@ extension Difference {
   private var words: String {
     switch kind {
     case .rowMissing, .pairMissing, .tableMissing, .columnMissing, .indexMissing: "missing"
-    case .rowExtra, .pairExtra, .tableExtra, .columnExtra, .indexExtra: "one too many"
-    case .rowLost: "belongs to no entity of the old model, so it was left behind"
+    case .rowExtra, .pairExtra, .tableExtra, .columnExtra, .indexExtra: "not expected"
+    case .rowLost: "belongs to no entity of the old model, so it was left out"
     default: "differs"
     }
   }
@@ -115,7 +115,7 @@ extension VerificationReport.Removal {
     case .entity: "\(CountText(count, "object")) of \(name)"
     case .attribute: "\(CountText(count, "value")) of \(name)"
     case .relationship: "\(CountText(count, "reference")) of \(name)"
-    case .table: "table \(name) with \(CountText(count, "row")), which is none of the model's"
+    case .table: "table \(name) with \(CountText(count, "row")), which is not part of the model"
     case .rows: "\(CountText(count, "row")) of \(name)"
     case .history:
       "\(CountText(count, "row")) of persistent history (\(name)), as "
@@ -154,21 +154,21 @@ struct VerifiedWay: Sendable {
     let choices = stores.request.migration.choicesAsTyped
     if let record {
       let with = choices.isEmpty ? "" : ", with \(choices.joined(separator: " "))"
-      notes.append("\(record) says how the new store was made\(with)")
+      notes.append("\(record) states how the new store was made\(with)")
     }
     if !stores.unknownChoices.isEmpty {
       notes.append(
-        "what this version does not know of the record: "
+        "the record has choices that this version does not know: "
           + stores.unknownChoices.joined(separator: " "))
     }
     for file in stores.record.foreign {
-      notes.append("\(file) is about another migration, and left aside")
+      notes.append("\(file) describes another migration, and was ignored")
     }
     for defect in inputs.mended {
-      notes.append("changed beforehand, as asked for: \(StoreMigration.Defect(defect))")
+      notes.append("changed before the migration, as requested: \(StoreMigration.Defect(defect))")
     }
     guard let salvaged = stores.salvaged else { return }
-    notes.append("the old store is damaged, and compared as far as it can be read")
+    notes.append("the old store is damaged, and only its readable part was compared")
     notes += salvaged.lossSentences
   }
 }
@@ -184,7 +184,7 @@ struct WayAdvice {
   var phrase: String {
     let ways = [
       "\(option: .mapping) and the mapping model",
-      "\(option: .models) and the bundle whose versions it went over",
+      "\(option: .models) and the bundle whose versions it used",
     ]
     let chosen =
       choices.isEmpty
@@ -209,17 +209,16 @@ extension MigrationFailure {
       "\(stores.new) cannot have come from \(stores.old) by inference "
       + "(\(places.joined(separator: ", ")))"
     if let record = record?.found {
-      self.init(.impossible, "\(start), as \(record.file) says that it has.")
+      self.init(.impossible, "\(start), although \(record.file) states it.")
     } else if request?.namesWay == true {
       self.init(
         .impossible,
-        "\(start): name the mapping model with \(option: .mapping), or with \(option: .models) "
-          + "the bundle whose "
-          + "versions it went over.")
+        "\(start): name the mapping model with \(option: .mapping), or with \(option: .models) the "
+          + "bundle whose versions it used.")
     } else {
       self.init(
         .usage,
-        "\(start), and no record beside it says how it was made: \(WayAdvice().phrase).")
+        "\(start), and no record next to it states how it was made: \(WayAdvice().phrase).")
     }
   }
 
@@ -235,7 +234,7 @@ extension MigrationFailure {
     self.init(
       .usage,
       MigrationFailure(error).sentences + [
-        "No record beside \(stores.new) says how it was made: \(WayAdvice().phrase)."
+        "No record next to \(stores.new) states how it was made: \(WayAdvice().phrase)."
       ])
   }
 
@@ -245,14 +244,15 @@ extension MigrationFailure {
     let sentence =
       switch error {
       case .versionMissing(let names):
-        "\(stores.new) went over \(names.first ?? "a version without a name"), as \(file) says, "
-          + "and no model of it is at hand: name its bundle with \(option: .models)."
+        "\(stores.new) was migrated through \(names.first ?? "a version without a name"), as "
+          + "\(file) states, and the model of that version was not found: name its bundle with "
+          + "\(option: .models)."
       case .mappingMissing(let path):
-        "\(stores.new) was made by \(path), as \(file) says, and it is not there or cannot be read: "
-          + "name the mapping model with \(option: .mapping)."
+        "\(stores.new) was made with \(path), as \(file) states, and that file does not exist or "
+          + "cannot be read: name the mapping model with \(option: .mapping)."
       case .mappingChanged(let path):
-        "\(stores.new) was made by \(path), as \(file) says, and it says something else since then: "
-          + "name the mapping model as it was with \(option: .mapping)."
+        "\(stores.new) was made by \(path), as \(file) says, and it has changed since: name the "
+          + "mapping model as it was with \(option: .mapping)."
       }
     self.init(.usage, sentence)
   }

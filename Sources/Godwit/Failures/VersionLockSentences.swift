@@ -9,10 +9,11 @@ extension VersionLock.Problem {
   ) -> String {
     switch kind {
     case .edited:
-      "\(version) was edited after its release: \(ListText(edits, most: mostEdits)). Stores that have "
-        + "it would find no model: undo the edit, and make it in a new version."
+      "\(version) was edited after its release: \(ListText(edits, most: mostEdits)). Stores of "
+        + "this version would find no model: undo the edit, and make it in a new version."
     case .deleted:
-      "\(version) was released and is gone: stores that have it would find no model. Put it back."
+      "\(version) was released and is gone: stores of this version would find no model. Put it "
+        + "back."
     case .notCurrent:
       "\(version) is new and not current: \(others[0]) still is, and no store is migrated to "
         + "\(version)."
@@ -20,10 +21,10 @@ extension VersionLock.Problem {
       "\(version) is current, and was released before \(others[0]): stores of \(others[0]) would be "
         + "migrated back to it."
     case .alike:
-      "\(version) is new and hashes like \(others[0]), so that Core Data skips its migration: give an "
-        + "entity that changed a hash modifier."
+      "\(version) is new and has the hashes of \(others[0]), so Core Data skips its migration: "
+        + "give an entity that changed a hash modifier."
     case .severalNew:
-      "\(ListText([version] + others)) are new at once: stores skip all but the current one. Join "
+      "\(ListText([version] + others)) are new at once: stores skip all but the current one. Merge "
         + "those that were never released."
     }
   }

@@ -38,7 +38,7 @@ extension StoreFleet {
           + options.filter { !FleetSettings.names.contains($0) }
         if let name = unknown.first {
           throw MigrationFailure(
-            .usage, "line \(number) has \(name), which is no option of a fleet.")
+            .usage, "line \(number) has \(name), which is not an option of a fleet.")
         }
         if read.store.isEmpty { throw CocoaError(.coderInvalidValue) }
         self.init(store: FilePath(read.store), output: read.output.map { FilePath($0) })
@@ -48,8 +48,8 @@ extension StoreFleet {
       } catch {
         throw MigrationFailure(
           .usage,
-          "line \(number) is no store: a line looks like {\"store\":\"7.sqlite\"}, with \"output\" "
-            + "and \"options\" if need be.")
+          "line \(number) is not a store: write lines such as {\"store\":\"7.sqlite\"}, with "
+            + "\"output\" and \"options\" if needed.")
       }
     }
   }
@@ -100,7 +100,7 @@ extension StoreFleet {
       if matches.isEmpty {
         failures.append(
           MigrationFailure(
-            .notFound, "\(place) is not there, and matches nothing: it is left out."))
+            .notFound, "\(place) does not exist and matches no file: it is left out."))
       }
       for match in matches {
         if try isFolder(match) {
@@ -149,7 +149,7 @@ extension StoreFleet {
       guard FilePath(member.store.string) == member.store else {
         failures.append(
           MigrationFailure(
-            .usage, "\(member.store) has a name that is no UTF-8, and is left out: rename it."))
+            .usage, "\(member.store) has a name that is not UTF-8, and is left out: rename it."))
         return
       }
       let path = member.store.absolute
@@ -178,8 +178,8 @@ extension StoreFleet {
       guard let clash = try flushed().clash else { return }
       throw MigrationFailure(
         .usage,
-        "\(clash.store) and \(clash.other) would both become \(clash.output): name outputs of their "
-          + "own, on standard input.")
+        "\(clash.store) and \(clash.other) would both become \(clash.output): name their outputs "
+          + "on standard input.")
     }
   }
 

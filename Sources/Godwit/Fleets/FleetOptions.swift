@@ -56,7 +56,7 @@ extension StoreMigration {
     _ word: String, of option: String
   ) throws(MigrationFailure) -> Choice where Choice.RawValue == String {
     guard let choice = Choice(rawValue: word) else {
-      throw MigrationFailure(.usage, "\(option) of the fleet takes no \(word).")
+      throw MigrationFailure(.usage, "\(option) of the fleet does not allow \(word).")
     }
     return choice
   }

@@ -33,7 +33,7 @@ extension StoreFleet {
     }
     if let unknown = wanted?.min() {
       throw MigrationFailure(
-        .notFound, "\(unknown) is no store that \(path) has migrated: `fleet list` names them.")
+        .notFound, "\(unknown) is not a store that \(path) has migrated: `fleet list` names them.")
     }
     let (recorder, _) = try openResults()
     defer { withExtendedLifetime(recorder) {} }

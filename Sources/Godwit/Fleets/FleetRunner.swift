@@ -217,7 +217,7 @@ final class FleetRunner: Sendable {
     }
     if isStopping { return }
     logger.warning(
-      "a worker process crashed; its stores are tried again, each alone",
+      "a worker process crashed; its stores are retried one by one",
       metadata: ["ending": "\(ending)", "stores": "\(orders.count)"])
     for order in orders {
       var next = order

@@ -71,7 +71,7 @@ extension StoreFleet {
     try failedToPublish.get()
     if let reason = runner.stopReason {
       throw MigrationFailure(
-        .interrupted, "\(path): \(reason); \(command: .runFleet("\(path)")) goes on with the rest.")
+        .interrupted, "\(path): \(reason); \(command: .runFleet("\(path)")) resumes with the rest.")
     }
   }
 

@@ -241,8 +241,7 @@ extension StoreFleet {
       guard let count = count ?? ledger.elementCount else {
         throw MigrationFailure(
           .usage,
-          "\(path): no element has run yet: say how many there are with "
-            + "\(option: .elements).")
+          "\(path): no element has run yet: give the number of elements with \(option: .elements).")
       }
       var failed: Set<Int> = []
       try ledger.read { if !$0.outcome.isDone { failed.insert($0.number) } }

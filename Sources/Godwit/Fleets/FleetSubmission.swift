@@ -98,7 +98,7 @@ extension StoreFleet {
       try write(
         """
         #!/bin/sh
-        # One element of the array. It ends with 75 where stores are left: a requeue goes on.
+        # One element of the array. It ends with 75 where stores are left: a requeue resumes.
         exec \(run.joined(separator: " ")) \(fleet) --element "$SLURM_ARRAY_TASK_ID/\(elements)" \\
           --jobs "${SLURM_CPUS_PER_TASK:-1}"
 

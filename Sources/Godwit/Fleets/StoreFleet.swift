@@ -172,11 +172,11 @@ extension MigrationFailure {
     switch error.problem {
     case .noFleet:
       self.init(
-        .notFound, "\(error.path) is no fleet: \(command: .createFleet) makes one.")
+        .notFound, "\(error.path) is not a fleet: \(command: .createFleet) creates one.")
     case .exists:
       self.init(
         .cannotCreate, kind: .fileExists,
-        "\(error.path) is a fleet already: name another folder, or remove this one.")
+        "\(error.path) is already a fleet: name another folder, or remove this one.")
     case .damaged:
       self.init(
         .damaged,
@@ -185,18 +185,17 @@ extension MigrationFailure {
     case .listChanged:
       self.init(
         .damaged,
-        "\(error.path) was changed or is gone: results name stores by their places in it. Create "
-          + "another fleet; stores that are migrated already are found.")
+        "\(error.path) was changed or removed, and results refer to its lines. Create another "
+          + "fleet; it recognizes stores that are already migrated.")
     case .stateDamaged:
       self.init(
         .damaged,
-        "\(error.path) is damaged: \(command: .runFleet(nil)) removes it and finds out from the "
-          + "stores what "
-          + "is done.")
+        "\(error.path) is damaged: \(command: .runFleet(nil)) removes it and determines from the "
+          + "stores what is done.")
     case .damagedLine(let line):
       self.init(
         .damaged,
-        "\(error.path): line \(line) is no store of a fleet: create the fleet again.")
+        "\(error.path): line \(line) is not a store of a fleet: create the fleet again.")
     case .otherFormat(let found):
       self.init(
         .damaged,

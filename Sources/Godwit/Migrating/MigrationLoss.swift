@@ -98,7 +98,7 @@ extension StoreMigration {
     var advice: String {
       cause == .dangling
         ? "use \(choice: .onDangling(.keep)) or \(value: StoreMigration.DanglingChoice.nullify)"
-        : "use \(option: .allowLoss, name) if it may go"
+        : "use \(option: .allowLoss, name) if it may be lost"
     }
 
     init(_ core: MigrationCoordinator.Loss) {

@@ -242,8 +242,8 @@ extension StoreMigration.Preparation {
     let log = try? Files.fileStatusIfPresent(FilePath("\(store)-wal"))
     if preview.survey.access.usesWAL, log == nil {
       notes.append(
-        "It keeps a -wal, and none is beside it: if the store was copied without it, what the "
-          + "-wal held is missing.")
+        "It has journal mode WAL, but no -wal file is next to it: if the store was copied without "
+          + "that file, data is missing.")
     }
     guard preview.isNeeded else { return notes }
     return notes + [StrayVersion(preview)?.sentence].compactMap(\.self)
@@ -256,8 +256,8 @@ extension StoreMigration.Preparation {
   private static func indexNote(_ missing: [String]) -> String? {
     guard !missing.isEmpty else { return nil }
     let what = missing.count == 1 ? "the index" : "the indexes"
-    return "its version hashes are those of the model, but it lacks \(what) "
-      + "\(ListText(missing)): a hash modifier of the entity makes a version to migrate to."
+    return "its version hashes are those of the model, but it lacks \(what) \(ListText(missing)): "
+      + "set a hash modifier of the entity to make a new version."
   }
 
   private static func refusal(_ preview: MigrationPreview) -> MigrationFailure? {

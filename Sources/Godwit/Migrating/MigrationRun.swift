@@ -73,18 +73,18 @@ extension StoreMigration {
     var problems: [String] = []
     if !range.contains(resources.workers) {
       problems.append(
-        "\(option: .workers) is \(resources.workers): take \(range.lowerBound) to "
+        "\(option: .workers) is \(resources.workers): use \(range.lowerBound) to "
           + "\(range.upperBound).")
     }
     if resources.memory < least {
       problems.append(
-        "\(option: .memory) is \(ByteText(resources.memory)): take at least \(ByteText(least)).")
+        "\(option: .memory) is \(ByteText(resources.memory)): use at least \(ByteText(least)).")
     }
     if let rate = resources.bytesPerSecond, rate < 1 {
-      problems.append("\(option: .rate) is \(rate): take at least 1, or leave it out.")
+      problems.append("\(option: .rate) is \(rate): use at least 1, or leave it out.")
     }
     if let rows = resources.rowsPerRange, rows < 1 {
-      problems.append("\(option: .rangeRows) is \(rows): take at least 1, or leave it out.")
+      problems.append("\(option: .rangeRows) is \(rows): use at least 1, or leave it out.")
     }
     guard problems.isEmpty else { throw MigrationFailure(.usage, problems) }
   }
@@ -101,7 +101,7 @@ extension StoreMigration {
         let isSame = one.flatMap { one in other.map { one.isSameFile(as: $0) } } ?? false
         guard hold == path || isSame else { continue }
         throw MigrationFailure(
-          .usage, "\(hold) is the store itself: hold the migration by a file of its own.")
+          .usage, "\(hold) is the store itself: name another file to hold the migration.")
       }
       try MigrationFailure.catching {
         try CompanionName.requireFree(hold, besides: [store, output].compactMap(\.self))
@@ -120,8 +120,7 @@ extension StoreMigration {
     guard let one, let other, one.isSameFile(as: other) else { return }
     throw MigrationFailure(
       .usage,
-      "\(output) is the store itself: leave \(option: .output) out, and the new store takes its "
-        + "place.")
+      "\(output) is the store itself: leave \(option: .output) out to replace it.")
   }
 
   /// Starts to migrate the store, and returns the progress as a sequence.

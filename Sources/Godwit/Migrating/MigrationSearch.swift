@@ -52,7 +52,7 @@ public struct MigrationSearch: Sendable {
     mutating func walk(_ folder: FilePath, depth: Int) {
       guard !isFull, seen.insert(folder).inserted else { return }
       guard depth <= MigrationSearch.maximumDepth else {
-        miss("\(folder) lies too deep: name it by itself.")
+        miss("\(folder) is nested too deeply: name it directly.")
         return
       }
       do {

@@ -119,7 +119,7 @@ public struct MigrationSeries: Sendable {
           .isDirectory == true
       else {
         throw MigrationFailure(
-          .usage, "\(outputFolder) is no folder: the new stores of several go to one that is there."
+          .usage, "\(outputFolder) is not a folder: name an existing folder for the new stores."
         )
       }
     }
@@ -134,7 +134,7 @@ public struct MigrationSeries: Sendable {
       guard outputFolder != nil, let name = store.lastComponent?.string else { continue }
       if let other = names.updateValue(store, forKey: name) {
         throw MigrationFailure(
-          .usage, "\(store) and \(other) have one name: their new stores go to different folders.")
+          .usage, "\(store) and \(other) have the same name: migrate them to different folders.")
       }
     }
   }

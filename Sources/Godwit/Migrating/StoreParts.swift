@@ -23,7 +23,7 @@ extension StoreInspection.ExternalFiles {
 
   /// The number of files and bytes.
   var words: String {
-    let odd = others == 0 ? "" : " (and \(others) that are no regular files)"
+    let odd = others == 0 ? "" : " (and \(others) that are not regular files)"
     return "\(CountText(files, "external file")) of \(ByteText(bytes))\(odd)"
   }
 }

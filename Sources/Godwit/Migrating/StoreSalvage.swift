@@ -39,17 +39,18 @@ extension StoreMigration {
     /// Everything that was lost, and what was mended, one sentence each.
     public var notes: [String] {
       var notes = [
-        "the store is damaged: \(CountText(rowsTaken, "row was", "rows were")) taken of it"
-          + (tables.isEmpty ? ", and none is known to be lost." : ".")
+        "the store is damaged: \(CountText(rowsTaken, "row was", "rows were")) migrated"
+          + (tables.isEmpty ? ", and no known row is lost." : ".")
       ]
       if pagesMissing > 0 {
         notes.append(
-          "the store was cut short: \(CountText(pagesMissing, "page is", "pages are")) missing at its end."
+          "the store is truncated: \(CountText(pagesMissing, "page is", "pages are")) missing at "
+            + "its end."
         )
       }
       notes += tables.map(\.sentence)
-      notes += indexes.map { "index \($0) was damaged, and is built anew." }
-      notes += indexesLeftOut.map { "index \($0) cannot be made of the rows that are left." }
+      notes += indexes.map { "index \($0) was damaged, and was built again." }
+      notes += indexesLeftOut.map { "index \($0) cannot be built from the remaining rows." }
       return notes
     }
 
@@ -57,7 +58,7 @@ extension StoreMigration {
     public var description: String {
       let lost = tables.map { "\($0.amount) of \($0.table)" }.joined(separator: ", ")
       return "\(CountText(rowsTaken, "row"))"
-        + (tables.isEmpty ? " and lose none that is known" : " and lose \(lost)")
+        + (tables.isEmpty ? " and lose no known row" : " and lose \(lost)")
     }
 
     init(_ core: SalvagedStore) {
@@ -98,7 +99,7 @@ extension StoreMigration.Salvage.Table {
       parts.append("may have lost \(Self.list(ranges.map(Self.words)))")
     }
     let keys = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
-    return "table \(table): \(cause); \(CountText(rowsTaken, "row was", "rows were")) taken and "
+    return "table \(table): \(cause); \(CountText(rowsTaken, "row was", "rows were")) migrated and "
       + "\(amount) lost\(keys)."
   }
 

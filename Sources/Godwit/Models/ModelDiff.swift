@@ -199,12 +199,12 @@ extension Condition {
         "its default value (\(form)) cannot be put into rows, so there may be no \(sourceEntity)"
       case .noObjectsOfAbstract: "it is abstract now, so there may be no \(sourceEntity)"
       case .noMissingValues(let attribute, _):
-        "it is mandatory now, so every \(sourceEntity) has to have a value of \(attribute)"
-      case .noMissingReferences: "it is mandatory, so it has to lead somewhere from every object"
+        "it is mandatory now, so every \(sourceEntity) must have a value of \(attribute)"
+      case .noMissingReferences: "it is mandatory, so every object must have a destination"
       case .valuesFit(let attribute, let type):
-        "the values of \(attribute) have to fit \(type)"
+        "the values of \(attribute) must fit \(type)"
       case .unique(let properties):
-        "no two may agree in \(properties.joined(separator: ", "))"
+        "no two may have equal \(properties.joined(separator: ", "))"
       case .defaultsDiffer: "all get the same default value, so there may be one at most"
       case .singleObject(let relationship):
         "no \(sourceEntity) may have several objects in \(relationship)"

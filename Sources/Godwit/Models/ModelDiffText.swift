@@ -3,12 +3,12 @@ extension ModelDiff {
   public var lines: [String] {
     let open = notCompared.map { "not compared: \($0)" }
     guard !isAlike else {
-      let same = "\(first) and \(second) say the same"
+      let same = "\(first) and \(second) are equal"
       return open.isEmpty ? ["\(same)."] : ["\(same), as far as they can be read."] + open
     }
     var lines = ["\(first) and \(second) differ:"]
     if !way.isEmpty {
-      lines.append("  compared along the way of a migration: \(way.joined(separator: ", "))")
+      lines.append("  compared along the route of a migration: \(way.joined(separator: ", "))")
     }
     lines += changes.map { "  \($0.words)" }
     lines += entities.flatMap { $0.lines.map { "  \($0)" } }

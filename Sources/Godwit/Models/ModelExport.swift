@@ -64,7 +64,7 @@ public struct ModelExport: Sendable {
         try Files.createDirectory(output)
       else {
         throw MigrationFailure(
-          .cannotCreate, kind: .fileExists, "\(output) is there already: name a new one.")
+          .cannotCreate, kind: .fileExists, "\(output) already exists: name a new one.")
       }
       do {
         try Files.writeFileAtomically(encoded.bytes, to: output.appending("contents"))
@@ -126,7 +126,7 @@ extension Entity {
 extension MigrationFailure {
   init(exportNamed output: FilePath) {
     self.init(
-      .usage, "\(output) is no name for a model source: let it end in .xcdatamodel.")
+      .usage, "\(output) is not a name for a model source: end it with .xcdatamodel.")
   }
 
   init(export model: FilePath, unsayable: [ModelSource.Unsayable]) {
@@ -138,7 +138,7 @@ extension MigrationFailure {
         + "\(option: .leaveOut)."
     self.init(
       .impossible,
-      ["\(model) cannot be written as a model source, which has no form for all of it: \(advice)"]
+      ["\(model) cannot be written as a model source, which cannot express all of it: \(advice)"]
         + unsayable.map(\.sentence))
   }
 
@@ -146,8 +146,8 @@ extension MigrationFailure {
     let names = differing.isEmpty ? "the model" : differing.joined(separator: ", ")
     self.init(
       .impossible,
-      "\(model) is another model once it is written as a source (\(names)), so nothing was kept: "
-        + "use the model file or the store itself.")
+      "\(model) would become another model when written as a source (\(names)), so no file was "
+        + "kept: use the model file or the store itself.")
   }
 }
 

@@ -44,7 +44,7 @@ struct ObjectPredicate {
       throw MigrationFailure(
         .usage,
         "the predicate names $\(name)\(place(of: "$\(name)", in: text)), which has no value here: "
-          + "write the value in its place.")
+          + "write the value instead.")
     // Within a subquery a key is that of another object, and its variable has a value.
     case .subquery(let collection, _, _):
       try check(collection, of: entity, in: model, text: text)
@@ -67,7 +67,7 @@ struct ObjectPredicate {
     let object = [error.entity, error.key.map { "\($0)" }].compactMap(\.self)
     return MigrationFailure(
       .usage,
-      "the predicate has no value for \(object.joined(separator: "/")): \(cause); change it so that it "
-        + "has one for every object.")
+      "the predicate has no value for \(object.joined(separator: "/")): \(cause); change the "
+        + "predicate so that it has a value for every object.")
   }
 }

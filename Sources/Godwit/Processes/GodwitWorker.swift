@@ -71,8 +71,8 @@ public enum GodwitWorker {
   /// Says what does not come from the coordinator; the exit status.
   private static func silence(_ missing: String) -> Int32 {
     let words =
-      "godwit: worker: no \(missing) comes on standard input: the launcher has to pass standard "
-      + "input and standard output through, as long as the worker runs.\n"
+      "godwit: worker: no \(missing) comes on standard input: the launcher must forward standard "
+      + "input and standard output while the worker runs.\n"
     _ = try? FileDescriptor.standardError.writeAll(Array(words.utf8))
     return ExitStatus.inUse.rawValue
   }

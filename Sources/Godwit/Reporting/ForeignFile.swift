@@ -20,7 +20,7 @@ enum ForeignFile {
       return "\(file) is a pointer of Git LFS, not the store: `git lfs pull` brings the store."
     }
     if isPlaceholder(file) {
-      return "\(file) is a placeholder of iCloud, not the store: have the store downloaded first."
+      return "\(file) is a placeholder of iCloud, not the store: download the store first."
     }
     if file.extension == "swift" {
       return "\(file) is Swift source, not a store: name the store that the app has written; a "
@@ -34,8 +34,8 @@ enum ForeignFile {
     guard let name = file.lastComponent,
       let placeholder = FilePath.Component(".\(name.string).icloud"),
       (try? Files.fileStatusIfPresent(Files.parent(of: file).appending(placeholder))) != nil
-    else { return "\(file) is not there: check the path." }
-    return "\(file) is in iCloud and not on this disk: have it downloaded first."
+    else { return "\(file) does not exist: check the path." }
+    return "\(file) is in iCloud and not on this disk: download it first."
   }
 
   /// The name of an archive's form, and what unpacks it.

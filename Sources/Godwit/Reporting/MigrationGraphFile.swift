@@ -23,7 +23,7 @@ public struct MigrationGraphFile: Sendable {
   public init(_ path: FilePath, of migration: StoreMigration) throws(MigrationFailure) {
     let kind = path.extension?.lowercased()
     guard kind == "svg" || kind == "dot" else {
-      throw MigrationFailure(.usage, "\(path) ends neither in .svg nor in .dot: name it so.")
+      throw MigrationFailure(.usage, "\(path) ends neither in .svg nor in .dot: rename it.")
     }
     isDrawn = kind == "svg"
     file = try OutputFile(
@@ -48,7 +48,7 @@ public struct MigrationGraphFile: Sendable {
     guard let plan = preparation.plan else {
       let reason =
         preparation.isNeeded
-        ? "it goes object by object, and has no tables to divide"
+        ? "it runs object by object, and divides no tables"
         : "no migration is needed"
       throw MigrationFailure(
         .usage, "there is no plan to draw, since \(reason): leave \(option: .graph) out.")

@@ -23,7 +23,7 @@ public struct MigrationReceiptFiles: Sendable {
     self.request = request
     guard !migration.handover.discardsOld else {
       throw MigrationFailure(
-        .usage, "a receipt is about both stores, so the old one has to stay: keep it.")
+        .usage, "a receipt covers both stores, so the old one must be kept: keep it.")
     }
     files = try paths.map { path throws(MigrationFailure) in
       try OutputFile(
@@ -74,7 +74,7 @@ public struct MigrationReceiptFiles: Sendable {
       throw MigrationFailure(
         .cannotWrite,
         "\(result.destination) was made by an earlier run, and that run has written no receipt: "
-          + "take the migration back or name another output, and migrate again.")
+          + "roll back or name another output, and migrate again.")
     }
     let receipt = try MigrationFailure.catching { try describe(report) }
     for file in files {

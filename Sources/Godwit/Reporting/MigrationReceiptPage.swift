@@ -98,7 +98,7 @@ extension MigrationReceipt.Loss {
     switch consent {
     case .named: "\(option: .allowLoss, property.map { "\(entity).\($0)" } ?? entity)"
     case .anything: "\(option: .allowLoss), of anything"
-    case .choice: "a choice of the user's about such objects or values"
+    case .choice: "the user's choice for such objects or values"
     case .model: "the new model, which lacks it"
     }
   }

@@ -72,25 +72,27 @@ extension MigrationReport {
 
   /// What was verified before the result took its place.
   var verificationSentence: String {
-    let accounts = "Rows in are rows out and what is accounted for below."
+    let accounts = "The numbers of rows in and out agree, with the exceptions below."
     return switch (wasVerifiedFully, engine?.rawValue) {
     case (nil, _): "The new store is a copy of the old one."
     case (true?, "clone"?), (true?, "edit"?):
-      "\(accounts) Of the tables that changed, what the workers wrote and what the result holds have "
-        + "the same digests, and integrity_check read the whole store and found nothing."
+      "\(accounts) In the changed tables, the digests of the rows that workers wrote and of the "
+        + "rows in the result are equal. SQLite's integrity_check read the whole store and found "
+        + "nothing."
     case (true?, _):
-      "\(accounts) The finished store was read again through SQLite: the digests of all rows are those "
-        + "of what the workers read, and integrity_check found nothing."
+      "\(accounts) The finished store was read again through SQLite: the digests of all rows are "
+        + "equal to those of the rows that workers read, and SQLite's integrity_check found "
+        + "nothing."
     case (false?, "pages"?):
-      "\(accounts) Each leaf was read again as it was written, keys rise over the whole of each table, "
-        + "and rows and index entries agree in number."
+      "\(accounts) Every leaf page was read again after writing. Keys ascend throughout each "
+        + "table, and the numbers of rows and index entries agree."
     case (false?, "clone"?), (false?, "edit"?):
-      "\(accounts) Of the tables that changed, what the workers wrote and what the result holds have "
-        + "the same digests, and SQLite's quick_check found nothing. The others stayed where they were, "
-        + "and nobody read them."
+      "\(accounts) In the changed tables, the digests of the rows that workers wrote and of the "
+        + "rows in the result are equal, and SQLite's quick_check found nothing. The other tables "
+        + "were not changed, and not read."
     case (false?, _):
-      "\(accounts) What the workers wrote and what the result holds have the same digests, and SQLite's "
-        + "quick_check found nothing."
+      "\(accounts) The digests of the rows that workers wrote and of the rows in the result are "
+        + "equal, and SQLite's quick_check found nothing."
     }
   }
 
@@ -258,8 +260,8 @@ extension MigrationReport.Outcome {
   fileprivate var words: String {
     switch self {
     case .migrated: "migrated"
-    case .alreadyCurrent: "has this model already"
-    case .finishedEarlier: "finished by an earlier run"
+    case .alreadyCurrent: "already has this model"
+    case .finishedEarlier: "completed by an earlier run"
     case .alreadyThere: "there already"
     case .copied: "copied"
     case .refused: "refused"

@@ -74,7 +74,8 @@ struct OutputFile: Sendable {
     } catch {
       throw MigrationFailure(
         .cannotCreate,
-        "\(path) takes no \(noun) (\(reason(error))): name a file, or a pipe that somebody reads.")
+        "\(path) cannot receive the \(noun) (\(reason(error))): name a file, or a pipe with a "
+          + "reader.")
     }
   }
 
@@ -88,8 +89,8 @@ struct OutputFile: Sendable {
     } catch {
       throw MigrationFailure(
         .cannotCreate,
-        "\(path) cannot be written (\(error)): name another file for the \(noun), in a folder "
-          + "that is there and can be written.")
+        "\(path) cannot be written (\(error)): name another file for the \(noun), in an existing "
+          + "folder that can be written.")
     }
     try Files.remove(probe)
   }
@@ -106,12 +107,12 @@ struct OutputFile: Sendable {
   ) throws {
     let taken = MigrationFailure(
       .cannotCreate,
-      "\(path) is not an earlier \(noun), and a \(noun) would take its place: name another file.")
+      "\(path) exists and is not a \(noun), so it is not replaced: name another file.")
     if try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .symbolicLink,
       try Files.fileStatusIfPresent(path) == nil
     {
       throw MigrationFailure(
-        .cannotCreate, "\(path) is a link that leads nowhere: remove it, or name another file.")
+        .cannotCreate, "\(path) is a broken link: remove it, or name another file.")
     }
     let status = try Files.fileStatusIfPresent(path)
     if status?.kind != .other { try CompanionName.requireFree(path, besides: stores) }
@@ -137,7 +138,7 @@ struct OutputFile: Sendable {
     } catch {
       throw MigrationFailure(
         .cannotCreate,
-        "the folder of \(path) is not there: make it, or name another file.")
+        "the folder of \(path) does not exist: create it, or name another file.")
     }
   }
 
@@ -145,9 +146,9 @@ struct OutputFile: Sendable {
   static func reason(_ error: any Error) -> String {
     switch error {
     case let error as SystemCallError where error.errno == .noSuchAddressOrDevice:
-      "nobody reads the pipe"
+      "the pipe has no reader"
     case let error as SystemCallError where error.errno == .invalidArgument:
-      "it is no file, pipe or terminal"
+      "it is not a file, pipe or terminal"
     case let error as SystemCallError: "\(error.errno)"
     case let error as MigrationFailure: error.sentences.joined(separator: " ")
     default: "\(error)"

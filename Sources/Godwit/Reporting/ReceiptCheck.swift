@@ -23,7 +23,7 @@ public struct ReceiptCheck: Sendable {
     self.file = file
     receipt = try MigrationFailure.catching {
       guard let status = try Files.fileStatusIfPresent(file) else {
-        throw MigrationFailure(.notFound, "\(file) is not there: \(command: .receipt) writes it.")
+        throw MigrationFailure(.notFound, "\(file) does not exist: \(command: .receipt) writes it.")
       }
       // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file, status.size <= MigrationReceipt.limit,
@@ -31,7 +31,7 @@ public struct ReceiptCheck: Sendable {
       else {
         throw MigrationFailure(
           .damaged,
-          "\(file) is no receipt in JSON: name the one that \(command: .receipt) has written.")
+          "\(file) is not a receipt in JSON: name one that \(command: .receipt) has written.")
       }
       return receipt
     }
@@ -81,9 +81,9 @@ public struct ReceiptCheck: Sendable {
         + stores.flatMap { finding -> [String] in
           let role = finding.role == .source ? "old" : "new"
           guard !finding.differences.isEmpty else {
-            return ["\(finding.store): the \(role) store, as \(receipt) says."]
+            return ["\(finding.store): the \(role) store of \(receipt), unchanged."]
           }
-          let what = finding.role == nil ? "neither store" : "not the \(role) store as it is"
+          let what = finding.role == nil ? "neither store" : "not the \(role) store"
           return ["\(finding.store): \(what) in \(receipt):"]
             + finding.differences.map { "  \($0)" }
         }
@@ -95,7 +95,7 @@ public struct ReceiptCheck: Sendable {
       return MigrationFailure(
         .damaged, kind: .storesDiffer,
         wrong.isEmpty
-          ? "\(receipt) is not as it was written: ask for it again from whoever made it."
+          ? "\(receipt) was changed after it was written: request it again from its author."
           : "\(ListText(wrong)) differs from \(receipt).")
     }
   }
@@ -109,7 +109,7 @@ public struct ReceiptCheck: Sendable {
     for store in stores {
       var next = try MigrationFailure.catching {
         guard try Files.fileStatusIfPresent(store) != nil else {
-          throw MigrationFailure(.notFound, "\(store) is not there: check the path.")
+          throw MigrationFailure(.notFound, "\(store) does not exist: check the path.")
         }
         let sealed = try SealedStore(store, versions: [], models: models, acceptsDamage: true)
         return finding(sealed.description)
@@ -152,12 +152,13 @@ extension MigrationReceipt.Store {
     var lines: [String] = []
     if sha256 != expected.sha256 {
       lines.append(
-        "its bytes have the SHA-256 \(sha256) and had \(expected.sha256): it was written since.")
+        "its bytes have the SHA-256 \(sha256) and had \(expected.sha256): something wrote to it "
+          + "since.")
       let counts = countDifferences(from: expected)
       lines +=
         counts ?? ["its objects cannot be counted: it is damaged, or its model is not known."]
       if counts?.isEmpty == true {
-        lines.append("it has as many objects and references as it had.")
+        lines.append("the numbers of its objects and references are unchanged.")
       }
     } else {
       lines += contradictions(to: expected)
@@ -173,15 +174,16 @@ extension MigrationReceipt.Store {
   /// What a receipt says of a store with these very bytes and what they are not.
   private func contradictions(to expected: Self) -> [String] {
     var lines: [String] = []
-    if uuid != expected.uuid { lines.append("its UUID is \(uuid), and not \(expected.uuid).") }
+    if uuid != expected.uuid { lines.append("its UUID is \(uuid), not \(expected.uuid).") }
     if versionChecksum != expected.versionChecksum {
       lines.append("its version has another checksum: \(versionChecksum).")
     }
     if bytes != expected.bytes {
-      lines.append("it has \(GroupedText(bytes)) bytes, and not \(GroupedText(expected.bytes)).")
+      lines.append("it has \(GroupedText(bytes)) bytes, not \(GroupedText(expected.bytes)).")
     }
     lines += countDifferences(from: expected) ?? []
-    let edited = "its bytes are those of the receipt, which says something else: it was edited."
+    let edited = "its bytes are those of the receipt, but other fields differ: the receipt was "
+      + "edited."
     return lines.isEmpty ? [] : [edited] + lines
   }
 

@@ -17,7 +17,7 @@ extension MigrationReceipt {
     let own = try hash()
     if sha256 != own {
       lines.append(
-        "it was edited: its fields have the SHA-256 \(own), and it names \(sha256 ?? "none").")
+        "it was edited: its fields have the SHA-256 \(own), but it states \(sha256 ?? "none").")
     }
     for account in objects + references {
       let dropped = account.dropped.reduce(0) { $0 + $1.count }

@@ -129,21 +129,22 @@ extension MigrationFailure {
   init(stage: Int, begins version: FilePath, after before: FilePath) {
     self.init(
       .usage,
-      "stage \(stage) begins with \(version), and the one before it ends with \(before), which hashes "
-        + "otherwise: put a lightweight stage between them.")
+      "stage \(stage) begins with \(version), and the one before it ends with \(before), which has "
+        + "other hashes: put a lightweight stage between them.")
   }
 
   init(stage: Int, repeats earlier: FilePath, as version: FilePath) {
     self.init(
       .usage,
-      "stage \(stage) names \(version), which hashes like \(earlier) before it: leave one of them out."
+      "stage \(stage) names \(version), which has the same hashes as \(earlier) before it: leave "
+        + "one of them out."
     )
   }
 
   init(stagedStore store: FilePath) {
     self.init(
       .impossible, kind: .sourceModelMissing,
-      "\(store) is of none of the versions that the stages name [134504]: add its version to them.",
+      "\(store) has none of the versions that the stages name [134504]: add its version to them.",
       code: 134504)
   }
 

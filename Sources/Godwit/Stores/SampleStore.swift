@@ -107,7 +107,7 @@ public struct SampleStore: Sendable {
       let encoded = try ModelArchive.encode(model)
       return (encoded.bytes, encoded.leftOut.map { MigrationReport.CachePart($0).sentence })
     } catch {
-      return (nil, ["the store carries no model of its own: \(error.problem)."])
+      return (nil, ["the store has no embedded model: \(error.problem)."])
     }
   }
 }

@@ -88,22 +88,23 @@ extension StoreMigration {
       let one = count == 1
       return switch kind {
       case .duplicate:
-        one ? "object that agrees with another one" : "objects that agree with others"
+        one ? "object that duplicates another one" : "objects that duplicate others"
       case .dangling:
         one
-          ? "reference to an object that is not there" : "references to objects that are not there"
+          ? "reference to an object that does not "
+            + "exist" : "references to objects that do not exist"
       case .removedTarget:
         one ? "reference to a removed object" : "references to removed objects"
       case .severalObjects: "reference\(one ? "" : "s") after the first one of an object"
       case .missingReference:
         "object\(one ? "" : "s") that would lack the mandatory reference"
       case .unknownReference:
-        "reference\(one ? "" : "s") with the number of an entity that cannot be there"
-      case .oneSided: "reference\(one ? "" : "s") that nothing leads back to"
-      case .order: "place\(one ? "" : "s") missing, taken twice or no number"
+        "reference\(one ? "" : "s") with the number of an entity that is not allowed there"
+      case .oneSided: "reference\(one ? "" : "s") without its inverse"
+      case .order: "place\(one ? "" : "s") missing, repeated or not a number"
       case .missingValue: "object\(one ? "" : "s") without the mandatory value or reference"
       case .brokenRule: "object\(one ? "" : "s") that break\(one ? "s" : "") a rule of the model"
-      case .value: "value\(one ? "" : "s") without an equal in the new type"
+      case .value: "value\(one ? "" : "s") that the new type cannot represent"
       case .missingFile: "value\(one ? "" : "s") whose external file is missing"
       }
     }

@@ -127,7 +127,7 @@ public struct StoreDiff: Sendable {
       differences = found.differences.map { Difference($0) }
       notCompared =
         found.notCompared.sorted { $0.key < $1.key }.map { name, value in
-          "\(CountText(value.count, "value")) of \(name), in neither store: \(value.why)."
+          "\(CountText(value.count, "value")) of \(name), not compared: \(value.why)."
         } + found.tablesNotCompared.map { "\($0)." }
       self.notes = notes
     }
@@ -156,7 +156,7 @@ public struct StoreDiff: Sendable {
       let compared = CountText(entities.map(\.compared).reduce(0, +), "object")
       lines.append(
         isAlike
-          ? "\(first) and \(second) are alike: \(compared) compared."
+          ? "\(first) and \(second) are equal: \(compared) compared."
           : "\(first) and \(second) differ: \(CountText(total, "difference")), "
             + "\(compared) compared.")
       return lines
@@ -204,13 +204,14 @@ public struct StoreDiff: Sendable {
       try one.access.requireUnchanged()
       try other.access.requireUnchanged()
       var notes: [String] = []
-      if one.metadata.uuid != other.metadata.uuid { notes.append("The stores have other UUIDs.") }
+      if one.metadata.uuid != other.metadata.uuid { notes.append("The stores have different "
+        + "UUIDs.") }
       if !ModelComparison(from: one.model, to: other.model).isAlike {
-        notes.append("Their models differ in what no version hash covers.")
+        notes.append("Their models differ in parts that no version hash covers.")
       }
       let extra = Set(contents.extraTables + others.extraTables).sorted()
       if !extra.isEmpty {
-        notes.append("Tables that the model knows nothing of: \(extra.joined(separator: ", ")).")
+        notes.append("Tables that are not part of the model: \(extra.joined(separator: ", ")).")
       }
       return Report(self, found, notes: notes)
     }

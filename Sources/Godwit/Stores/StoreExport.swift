@@ -195,7 +195,7 @@ extension StoreExport {
         model.leafAttribute(named: label.attribute, of: entity)?.isTransient != false
       else { continue }
       throw MigrationFailure(
-        .usage, "\(label.entity) has no stored attribute \(label.attribute): name one of its own.")
+        .usage, "\(label.entity) has no stored attribute \(label.attribute): name one that it has.")
     }
     let (schema, differences) = try StoreSchema(model).resolved(in: try reader.catalog())
     if !differences.missingTables.isEmpty {
@@ -278,7 +278,8 @@ extension StoreExport.Report {
           + "\(missingFiles.first ?? ""): the export has the name instead of the value.")
     }
     if !otherTables.isEmpty {
-      notes.append("Tables that are not of the model are not exported: \(ListText(otherTables)).")
+      notes.append("Tables that are not part of the model are not exported: "
+        + "\(ListText(otherTables)).")
     }
     return notes
   }

@@ -125,9 +125,9 @@ extension StoreCheck.Finding {
     if isPossible, stepsNotLookedAt > 0 {
       let begin = stepsNotLookedAt == 1 ? "step begins" : "steps begin"
       notes.append(
-        "\(stepsNotLookedAt) later \(begin) with a store that is not there yet: what its rows "
-          + "demand shows when it is made"
-          + (settlesDefects ? ", and is settled by the same choices." : "."))
+        "\(stepsNotLookedAt) later \(begin) with a store that does not exist yet: its rows are "
+          + "checked once it is made"
+          + (settlesDefects ? ", and the same options decide." : "."))
     }
     return notes
   }

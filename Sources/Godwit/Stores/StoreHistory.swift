@@ -52,7 +52,7 @@ extension StoreInspection {
           + (times.isEmpty ? "" : ", \(times.joined(separator: " to "))")
       ]
       lines += authors.map { author in
-        "    \(author.transactions) by \(author.name ?? "nobody")"
+        "    \(author.transactions) by \(author.name ?? "no author")"
       }
       lines += entities.map {
         "    \($0.entity): \($0.inserted) inserted, \($0.updated) updated, \($0.deleted) deleted"

@@ -208,7 +208,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
       hashes: metadata.versionHashes.mapValues(\.hexadecimal),
       identifiers: metadata.versionIdentifiers, found: found != nil,
       version: search.versionName,
-      unread: found?.unreadSentences(of: "the model that the store carries") ?? [],
+      unread: found?.unreadSentences(of: "the embedded model of the store") ?? [],
       unreadable: unreadable, composites: found?.compositeWords ?? [:])
     try access.requireUnchanged()
   }

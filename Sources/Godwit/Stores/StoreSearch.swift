@@ -138,22 +138,22 @@ public struct StoreSearch: Sendable {
     guard members <= mostMembers else {
       throw MigrationFailure(
         .usage,
-        "\(folder) has more than \(mostMembers) files and folders in it, of which some "
-          + "were not looked at: name folders with fewer.")
+        "\(folder) has more than \(mostMembers) files and folders in it, and some were not "
+          + "searched: name folders with fewer.")
     }
     guard met == before else { return }
     let count = CountText(passedCount - over, "entry was", "entries were")
     try fail(
       folder,
       MigrationFailure(
-        .notFound, "\(folder) has no store in it (\(count) passed over): name another folder."),
+        .notFound, "\(folder) has no store in it (\(count) skipped): name another folder."),
       to: deliver)
   }
 
   private mutating func walk(_ folder: FilePath, depth: Int, to deliver: Delivery?) throws {
     guard depth <= Self.maximumDepth else {
       throw MigrationFailure(
-        .usage, "\(folder) lies deeper than \(Self.maximumDepth) folders: name it by itself.")
+        .usage, "\(folder) is nested deeper than \(Self.maximumDepth) folders: name it directly.")
     }
     guard isNew(folder) else {
       met += 1

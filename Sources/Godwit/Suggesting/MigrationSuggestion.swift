@@ -79,7 +79,7 @@ extension MigrationSuggestion {
     guard !isEmpty else {
       return trial.isPossible
         ? ["Nothing to suggest: the migration is possible."] + unclear.map(\.sentence)
-        : ["Nothing is known that would make the migration possible:"] + trial.reasons
+        : ["No change is known that would make the migration possible:"] + trial.reasons
           + unclear.map(\.sentence)
     }
     var lines = ["Suggested for \(store):"]
@@ -102,7 +102,7 @@ extension MigrationSuggestion {
 
   private var trialLines: [String] {
     guard trial.isPossible else {
-      return ["Tried: the rest stands in the way still, and needs a mapping model:"]
+      return ["Tried: the following reasons remain, and need a mapping model:"]
         + trial.reasons.map { "  \($0)" }
     }
     let how = trial.rows.map { rows in
@@ -110,7 +110,8 @@ extension MigrationSuggestion {
         + (trial.isCompared ? ", and compared with the store" : "")
     }
     let hasChoice = choices.contains { $0.words.first?.hasPrefix("--on-") == true }
-    let none = hasChoice ? "; nothing is lost besides what the options say." : "; nothing is lost."
+    let none = hasChoice ? "; nothing is lost except what the options "
+      + "permit." : "; nothing is lost."
     let losses = trial.losses.isEmpty ? none : ". It loses:"
     return ["Tried \(how ?? "on the store, whose values fit")\(losses)"]
       + trial.losses.map { "  \($0)" }

@@ -20,7 +20,7 @@ struct SuggestedRenaming {
   }
 
   private var evidence: String {
-    let like = proposal.isSole ? "no other one could be meant" : "the names are most alike"
+    let like = proposal.isSole ? "no other one matches" : "the names are most similar"
     guard proposal.kind != .entity else {
       return "\(proposal.words) are the same, \(like), and there \(objects == 1 ? "is" : "are") "
         + "\(CountText(objects, "object"))."
@@ -46,8 +46,8 @@ extension MigrationSuggestion.Unclear {
   var sentence: String {
     let name = oldNames[0].split(separator: ".").last ?? ""
     return
-      "\(Self.list(names)) new and \(Self.list(oldNames)) gone, all \(type), and no name tells "
-      + "which continues which: set the renaming identifier of the one that does, such as "
+      "\(Self.list(names)) new and \(Self.list(oldNames)) gone, all \(type), and the names are "
+      + "ambiguous: set the renaming identifier of the one that does, such as "
       + "elementID=\"\(name)\"."
   }
 
@@ -103,7 +103,7 @@ extension MigrationFailure.Reason.Cause {
     case .defaultNotStorable: "the default value cannot be stored"
     case .entityBecameAbstract: "the entity became abstract"
     case .valuesMissing: "objects have no value"
-    case .referencesMissing: "objects refer to none"
+    case .referencesMissing: "objects have no destination"
     case .valuesDoNotFit(let type): "values do not fit \(type)"
     case .notUnique: "objects have equal values"
     case .ownerShared: "objects share an owner"
@@ -114,7 +114,7 @@ extension MigrationFailure.Reason.Cause {
     case .loss: "data would be lost"
     case .violation: "an object breaks a rule"
     case .diskShortage: "the disk has too little space"
-    case .cloudKit: "mirroring could not go on"
+    case .cloudKit: "mirroring could not continue"
     case .mapping: "the mapping model does not fit"
     }
   }

@@ -60,7 +60,7 @@ extension StoreVerification {
     /// The versions and the mapping models of the step, as a note.
     var sentence: String {
       let by = mappings.isEmpty ? "by inference" : "by \(mappings.joined(separator: ", then "))"
-      return "judged \(by)\(VersionSpan(Array(from.prefix(1)), Array(to.prefix(1))))"
+      return "compared \(by)\(VersionSpan(Array(from.prefix(1)), Array(to.prefix(1))))"
     }
   }
 

@@ -165,12 +165,13 @@ extension MigrationFailure {
     case .notRunning(let decision):
       self.init(
         .inUse, kind: .notRunning,
-        "no migration of \(path) is running: the last one is \(decision.state.rawValue).")
+        "no migration of \(path) is running: the state of the last one is "
+          + "\(decision.state.rawValue).")
     case .takesNone:
       self.init(
         .inUse, kind: .notRunning,
-        "the migration of \(path) takes no requests: it began just now, or with an older version "
-          + "of Godwit.")
+        "the migration of \(path) accepts no requests: it has just started, or runs with an older "
+          + "version of Godwit.")
     }
   }
 }

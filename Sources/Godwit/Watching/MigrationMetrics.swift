@@ -120,7 +120,7 @@ struct MetricsWriter {
     let times = [
       ("start_time_seconds", "When it started.", progress.started),
       ("heartbeat_time_seconds", "When its process last showed that it runs.", progress.heartbeat),
-      ("progress_time_seconds", "When it last got further.", progress.lastProgress),
+      ("progress_time_seconds", "When it last made progress.", progress.lastProgress),
     ]
     for (name, help, time) in times { gauge(name, help, time.timeIntervalSince1970) }
     gauge("memory_bytes", "Peak private memory of all processes.", Double(progress.memory))
@@ -134,9 +134,10 @@ struct MetricsWriter {
     }
     if progress.atWork.workOrderCount > 0 {
       gauge("workers", "Workers at work.", Double(progress.workOrdersAtWork.count))
-      gauge("retries", "Workers that ended without their rows.", Double(progress.retries))
+      gauge("retries", "Workers that ended before their rows were "
+        + "complete.", Double(progress.retries))
     }
-    gauge("workers_wanted", "Workers that may run at once.", Double(progress.workers))
+    gauge("workers_wanted", "The maximum number of workers at a time.", Double(progress.workers))
     gauge(
       "rate_limit_bytes", "Source bytes a second at most; 0 for no limit.",
       Double(progress.bytesPerSecond ?? 0))

@@ -209,10 +209,8 @@ public struct MigrationMonitor: Sendable {
   package static func nothingKnown(of path: FilePath) -> MigrationFailure {
     MigrationFailure(
       .notFound,
-      "nothing is known of a migration of \(path): check the path; one with \(option: .output) is "
-        + "known by "
-        + "its output, and one that was refused or runs with \(option: .noRecord) leaves no "
-        + "record.")
+      "no migration of \(path) is known: check the path. A migration with \(option: .output) is "
+        + "known by its output; a refused one, or one with \(option: .noRecord), leaves no record.")
   }
 
   /// How long before a watcher a migration may have begun, and be over, that it was to watch: of

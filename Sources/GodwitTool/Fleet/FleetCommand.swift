@@ -7,7 +7,7 @@ import SystemPackage
 struct FleetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "fleet",
-    abstract: "Migrates many stores: one fleet, on this machine or by an array of jobs.",
+    abstract: "Migrates many stores as one fleet, on this machine or as an array of jobs.",
     examples: [
       "godwit fleet create Winter Old.sqlite Shop.sqlite --to Shop.xcdatamodeld",
       "godwit fleet run Autumn --canary 100 --max-failures 1%",
@@ -27,20 +27,20 @@ struct FleetCommand: ParsableCommand {
 struct FleetCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create",
-    abstract: "Makes a fleet: a folder with the list of stores and the options.",
+    abstract: "Creates a fleet: a folder with the list of stores and the options.",
     discussion: """
-      Writes nothing but that folder. A place is a store, a folder (all stores below it), a pattern \
-      such as 'users/*/Shop.sqlite', or - for lines of JSON on standard input: \
+      Writes only that folder. A place is a store, a folder (all stores below it), a pattern such \
+      as 'users/*/Shop.sqlite', or - for JSON lines on standard input: \
       {"store":"7.sqlite","output":"New/7.sqlite"}.
       """,
     examples: [
       "godwit fleet create Autumn Old.sqlite Shop.sqlite --to Shop.xcdatamodeld",
       "godwit fleet create Winter '*.sqlite' --to Shop.xcdatamodeld --output New",
     ],
-    statuses: [66: "there is no store", 73: "there is a fleet of that name already"],
+    statuses: [66: "there are no stores", 73: "a fleet of that name already exists"],
     page: "docs/how-to/fleets.md")
 
-  @Argument(help: "The folder of the fleet, which is made.")
+  @Argument(help: "The folder of the fleet, which is created.")
   var fleet: FilePath
 
   @Argument(help: ArgumentHelp("Stores, folders, patterns, or -.", valueName: "place"))
@@ -56,28 +56,28 @@ struct FleetCreateCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      Write the new stores to this folder, in the folders that the old ones have below a place, and \
-      leave the old ones alone.
+      Write the new stores to this folder, in the subfolders of the old ones, and do not change \
+      the old ones.
       """, valueName: "folder"))
   var output: FilePath?
 
-  @Flag(help: "Copy a store to the output if it has the model already.")
+  @Flag(help: "Copy a store to the output if it already has the model.")
   var copyIfCurrent = false
 
   @Option(
-    help: "The journal mode of the new stores: wal or delete; that of the old one if not given.")
+    help: "The journal mode of the new stores: wal or delete. The default is that of the old ones.")
   var journalMode: JournalMode?
 
-  @Option(help: "How results are verified: quick or full, which reads every index as well.")
+  @Option(help: "How to verify results: quick, or full, which also reads every index.")
   var verify = StoreMigration.Verification.quick
 
-  @Flag(help: "Remove an old store once the new one has taken its place.")
+  @Flag(help: "Remove an old store once the new one has replaced it.")
   var discardOld = false
 
-  @Flag(help: "Leave no record of the outcome beside the stores.")
+  @Flag(help: "Write no records of outcomes next to the stores.")
   var noRecord = false
 
-  @Option(help: "What makes the new stores; auto chooses the fastest.")
+  @Option(help: "The engine that makes the new stores; auto chooses the fastest.")
   var engine = StoreMigration.Engine.automatic
 
   @Flag(help: "Print JSON.")
@@ -86,14 +86,17 @@ struct FleetCreateCommand: ParsableCommand {
   func validate() throws {
     if places.isEmpty { throw ValidationError("Name the stores: files, folders, patterns, or -.") }
     if copyIfCurrent && output == nil {
-      throw ValidationError("--copy-if-current copies to what --output names.")
+      throw ValidationError("--copy-if-current needs --output: name the file or folder to copy to.")
     }
     if discardOld && output != nil {
-      throw ValidationError("--discard-old and --output leave nothing to remove: leave one out.")
+      throw ValidationError(
+        "--output keeps the old store, and --discard-old removes it: leave one "
+          + "of them out.")
     }
     if discardOld && loss.salvage {
       throw ValidationError(
-        "--salvage keeps the damaged store, of which more may be read: leave --discard-old out.")
+        "--salvage keeps the damaged store, since more of it may be readable: leave --discard-old "
+          + "out.")
     }
   }
 
@@ -137,7 +140,7 @@ struct FleetRunOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: "How many worker processes run at a time: 1 to 256; one for each processor if not given.")
+    help: "The number of worker processes at a time: 1 to 256; one per processor by default.")
   var jobs: Int?
 
   @Option(
@@ -149,20 +152,20 @@ struct FleetRunOptions: ParsableArguments {
 
   @Option(
     parsing: .unconditional,
-    help: "How often a store is tried again whose failure may pass, such as for a lock.")
+    help: "How often to retry a store whose failure may be temporary, such as a lock.")
   var retries = 2
 
   @Option(
     help: ArgumentHelp(
-      "Stop when more stores than this have failed: a number, or a share of all such as 1%.",
+      "Stop when more stores than this have failed: a number, or a share of all, such as 1%.",
       valueName: "limit"))
   var maxFailures: FailureLimit?
 
   @Option(
     help: ArgumentHelp(
       """
-      Run one element of an array, such as 3/20: number 3, from 0, of 20. Results go to a file of \
-      its own.
+      Run one element of an array, such as 3/20: number 3 (from 0) of 20. Each element writes its \
+      own file of results.
       """, valueName: "number/count"))
   var element: String?
 
@@ -184,7 +187,7 @@ struct FleetRunOptions: ParsableArguments {
     }
     if element != nil && json {
       throw ValidationError(
-        "--element prints no JSON: `fleet status --json` tells of all elements.")
+        "--element prints no JSON: `fleet status --json` covers all elements.")
     }
   }
 
@@ -226,9 +229,9 @@ struct FleetRunCommand: AsyncParsableCommand {
     commandName: "run",
     abstract: "Migrates the stores of a fleet that have no result yet.",
     discussion: """
-      Stores are migrated as by `godwit migrate`, several at a time by each worker process, the \
-      largest first. Whatever becomes of one store, the others go on. A run that was stopped, \
-      however it was, goes on when the same command is started again.
+      Migrates each store as `godwit migrate` does, several at a time per worker process, the \
+      largest first. A failure does not stop the other stores. To resume a run that was stopped in \
+      any way, start the same command again.
       """,
     examples: [
       "godwit fleet run Autumn",
@@ -239,7 +242,7 @@ struct FleetRunCommand: AsyncParsableCommand {
       0: "all stores are done",
       69: "another process runs the fleet",
       75: "stores are left: interrupted, or stopped by --canary or --max-failures",
-      78: "a store cannot be migrated; and any other status with which one failed",
+      78: "a store cannot be migrated; other statuses are those with which a store failed",
     ],
     page: "docs/how-to/fleets.md")
 
@@ -249,8 +252,8 @@ struct FleetRunCommand: AsyncParsableCommand {
     parsing: .unconditional,
     help: ArgumentHelp(
       """
-      Migrate this many stores first, over all versions and sizes, with full verification; go on \
-      if none of them fails.
+      Migrate this many stores first, of all versions and sizes, with full verification. Continue \
+      only if none fails.
       """, valueName: "stores"))
   var canary = 0
 
@@ -273,7 +276,7 @@ struct FleetRetryCommand: AsyncParsableCommand {
     statuses: [
       0: "all stores are done",
       75: "stores are left",
-      78: "a store cannot be migrated; and any other status with which one failed",
+      78: "a store cannot be migrated; other statuses are those with which a store failed",
     ],
     page: "docs/how-to/fleets.md")
 

@@ -111,8 +111,8 @@ package struct FleetText {
     }
     if status.damagedLines > 0 {
       lines.append(
-        "\(CountText(status.damagedLines, "line")) of the results files cannot be read; these stores "
-          + "are looked at again by the next run.")
+        "\(CountText(status.damagedLines, "line")) of the results files cannot be read; the next "
+          + "run checks these stores again.")
     }
     if let rate { lines.append(rate) }
     for group in status.failures {

@@ -6,11 +6,11 @@ struct FleetPlanCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "plan",
     abstract: "Shows what a run of a fleet would do, by version; writes nothing.",
-    discussion: "Looks at every store, and migrates copies of a few to estimate the time.",
+    discussion: "Reads every store, and migrates copies of a few to estimate the time.",
     examples: ["godwit fleet plan Autumn", "godwit fleet plan Autumn --json"],
     statuses: [
       0: "all stores can be migrated",
-      65: "a store is damaged, or none",
+      65: "a file is damaged, or not a store",
       78: "a store cannot be migrated",
     ],
     page: "docs/how-to/fleets.md")
@@ -21,7 +21,7 @@ struct FleetPlanCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help:
-      "How many worker processes the time is estimated for; one for each processor if not given.")
+      "The number of worker processes for the estimate; one per processor by default.")
   var jobs: Int?
 
   @Flag(help: "Print JSON.")
@@ -44,7 +44,7 @@ struct FleetPlanCommand: AsyncParsableCommand {
       try await opened.plan { count in
         bar.show(
           fraction: Double(count) / Double(max(1, total)),
-          "\(CountText(count, "store")) looked at")
+          "\(CountText(count, "store")) read")
       }
     }
     bar.clear()

@@ -7,25 +7,25 @@ import SystemPackage
 struct FleetStatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",
-    abstract: "Shows how far a fleet is, by the results of all machines.",
+    abstract: "Shows the progress of a fleet on all machines.",
     examples: [
       "godwit fleet status Autumn",
       "godwit fleet status Autumn --watch",
     ],
     statuses: [
-      0: "it runs, or all stores are done",
+      0: "the fleet is running, or all stores are done",
       75: "stores have no result, or were rolled back",
-      78: "a store cannot be migrated; and any other status with which one failed",
+      78: "a store cannot be migrated; other statuses are those with which a store failed",
     ],
     page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
 
-  @Flag(help: "Show it every second until no process on this machine runs the fleet.")
+  @Flag(help: "Show the progress every second until no process on this machine runs the fleet.")
   var watch = false
 
-  @Flag(help: "Print JSON; with --watch an object on each line.")
+  @Flag(help: "Print JSON; with --watch, one object per line.")
   var json = false
 
   @Flag(help: "Print metrics in the text format of Prometheus.")
@@ -33,8 +33,8 @@ struct FleetStatusCommand: AsyncParsableCommand {
 
   @Option(
     help: """
-      Write the metrics to this file, for the textfile folder of the node exporter; with --watch \
-      every second.
+      Write the metrics to this file, such as in the textfile folder of the node exporter. With \
+      --watch, every second.
       """)
   var output: FilePath?
 
@@ -43,7 +43,7 @@ struct FleetStatusCommand: AsyncParsableCommand {
       throw ValidationError("--prometheus prints no JSON: leave --json out.")
     }
     if output != nil && !prometheus {
-      throw ValidationError("--output takes metrics: add --prometheus.")
+      throw ValidationError("--output writes metrics: add --prometheus.")
     }
     if prometheus && watch && output == nil {
       throw ValidationError("--watch writes metrics to a file: name it with --output.")
@@ -110,19 +110,18 @@ struct FleetListCommand: ParsableCommand {
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
 
-  @Flag(help: "List those alone that failed.")
+  @Flag(help: "List only the stores that failed.")
   var failed = false
 
   @Flag(
     help: """
-      Print the elements of an array that have stores left or failed, such as 3,7-9, for `sbatch \
-      --array`.
+      Print the elements with stores that are left or failed, such as 3,7-9, for `sbatch --array`.
       """)
   var array = false
 
   @Option(
     parsing: .unconditional,
-    help: "How many elements there are, if not as many as at the last run.")
+    help: "The number of elements; by default that of the last run.")
   var elements: Int?
 
   @Flag(help: "Print JSON.")
@@ -171,15 +170,15 @@ struct FleetListCommand: ParsableCommand {
 struct FleetRollbackCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback",
-    abstract: "Puts the old stores back that a fleet has replaced.",
+    abstract: "Rolls back the stores that a fleet has migrated in place.",
     discussion: """
-      As `godwit rollback` does with one store: what the migration made is kept as \
-      STORE.after-TIME. Stores at outputs stay. `fleet retry --rolled-back` migrates again.
+      Works like `godwit rollback` for each store: the new store is kept as STORE.after-TIME. \
+      Stores at outputs stay. `fleet retry --rolled-back` migrates the stores again.
       """,
     examples: ["godwit fleet rollback Autumn", "godwit fleet rollback Autumn Shop.sqlite"],
     statuses: [
-      66: "a store is none that the fleet has migrated, or no old store is kept",
-      69: "something uses a store, or runs the fleet",
+      66: "a store is not one that the fleet has migrated, or no old store is kept",
+      69: "another process uses a store, or runs the fleet",
       73: "an old store was changed since it was kept",
     ],
     page: "docs/how-to/fleets.md")
@@ -187,7 +186,7 @@ struct FleetRollbackCommand: AsyncParsableCommand {
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
 
-  @Argument(help: ArgumentHelp("The stores to put back; all if none is named.", valueName: "store"))
+  @Argument(help: ArgumentHelp("The stores to roll back; all by default.", valueName: "store"))
   var stores: [FilePath] = []
 
   @Flag(help: "Print JSON: the status of the fleet at the end.")
@@ -222,14 +221,15 @@ struct FleetSubmitCommand: AsyncParsableCommand {
     commandName: "submit",
     abstract: "Submits a fleet to a scheduler, as an array of jobs.",
     discussion: """
-      `slurm` writes two scripts into the folder of the fleet and submits them: an array, whose \
-      elements share out the stores by bytes, and a last job that merges the results and ends with \
-      the status of the fleet. The folder has to be on a file system that all nodes share.
+      `slurm` writes two scripts to the folder of the fleet and submits them. The first is an \
+      array whose elements divide the stores by size. The second is a final job that merges the \
+      results and ends with the status of the fleet. All nodes must share the file system of the \
+      folder.
       """,
     examples: [
       "godwit fleet submit slurm Autumn --elements 20 --print -- --partition=main --cpus-per-task=4"
     ],
-    statuses: [66: "there is no sbatch", 74: "sbatch refuses a job"],
+    statuses: [66: "sbatch is not installed", 74: "sbatch refuses a job"],
     page: "docs/how-to/fleets.md")
 
   /// The schedulers that take jobs.
@@ -243,12 +243,12 @@ struct FleetSubmitCommand: AsyncParsableCommand {
   @Argument(help: "The folder of the fleet.")
   var fleet: FilePath
 
-  @Option(parsing: .unconditional, help: "How many elements share out the fleet.")
+  @Option(parsing: .unconditional, help: "The number of elements that divide the fleet.")
   var elements: Int
 
   @Option(
     help: ArgumentHelp(
-      "Submit these elements alone, such as 3,7-9 of `fleet list --failed --array`.",
+      "Submit only these elements, such as 3,7-9 from `fleet list --failed --array`.",
       valueName: "numbers"))
   var only: String?
 
@@ -260,7 +260,7 @@ struct FleetSubmitCommand: AsyncParsableCommand {
 
   @Argument(
     parsing: .postTerminator,
-    help: ArgumentHelp("Options of sbatch for the array, behind --.", valueName: "sbatch-option"))
+    help: ArgumentHelp("Options of sbatch for the array, after --.", valueName: "sbatch-option"))
   var options: [String] = []
 
   func validate() throws {

@@ -82,7 +82,7 @@ extension ControlDesk {
     locked {
       if hasFile != hasPauseFile {
         hasPauseFile = hasFile
-        let words: Logger.Message = hasFile ? "paused by a file" : "the file that paused is gone"
+        let words: Logger.Message = hasFile ? "paused by a file" : "the pause file was removed"
         told.append((words, ["file": "\(controls.pauseFile ?? "")"]))
       }
       if let found, found.run == run, found.number > asked?.number ?? 0 {

@@ -241,8 +241,8 @@ extension Loss {
         [
           Loss(
             defect, kind: .relationship, cause: .unknownReference,
-            reason: "nil, since the number beside the key is of no entity that the relationship "
-              + "leads to")
+            reason: "nil, since the relationship cannot lead to the entity whose number is next to "
+              + "the key")
         ]
       default: []
       }

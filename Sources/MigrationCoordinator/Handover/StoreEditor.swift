@@ -89,7 +89,7 @@ struct StoreEditor {
   private func requireSpace(_ edit: StoreEdit) throws {
     let folder = Files.parent(of: store)
     let shortages = try DiskShortage.find(wanted: [
-      (folder, edit.journalBytes, "the pages as they were"),
+      (folder, edit.journalBytes, "the original pages"),
       (folder, max(0, edit.bytesAfter - edit.bytesBefore), "new pages"),
     ])
     if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }

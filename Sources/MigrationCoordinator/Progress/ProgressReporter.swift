@@ -62,7 +62,7 @@ private final class LossWarning: Sendable {
   func warn() {
     guard file.isLost, !isTold.exchange(true, ordering: .relaxed) else { return }
     logger.warning(
-      "the status file can be written no more; the migration goes on untold",
+      "the status file can no longer be written; the migration continues without it",
       metadata: ["file": "\(file.path)"])
   }
 }

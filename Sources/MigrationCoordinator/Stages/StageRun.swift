@@ -164,7 +164,7 @@ struct StageRun {
     if let saved = try workspace.savedPlan(inputs, by: type.name),
       restriction == nil || saved.restriction == restriction
     {
-      logger.notice("taking up an interrupted migration")
+      logger.notice("resuming an interrupted migration")
       return saved
     }
     try workspace.clear(
@@ -305,7 +305,7 @@ extension PlanRestriction {
     switch self {
     case .movesNothing: "a b-tree of the store cannot be moved as it is: migrating all rows"
     case .undivided:
-      "a policy or an expression asks for what other mappings make: all are migrated as one"
+      "a policy or an expression needs objects of other mappings: all are migrated together"
     }
   }
 }

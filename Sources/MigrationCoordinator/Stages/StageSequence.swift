@@ -112,7 +112,7 @@ struct StageSequence {
       ])
       try workspace.clear(keeping: kept)
     } else {
-      logger.notice("taking up an interrupted migration", metadata: ["stage": "\(done.count + 1)"])
+      logger.notice("resuming an interrupted migration", metadata: ["stage": "\(done.count + 1)"])
     }
     reporter.beginStages(stages.count)
     return done

@@ -129,7 +129,7 @@ extension VerificationRun {
     }
     if missing > 0 {
       let what = missing == 1 ? "1 external file is" : "\(missing) external files are"
-      report.remark("\(what) missing beside both stores")
+      report.remark("\(what) missing next to both stores")
     }
   }
 

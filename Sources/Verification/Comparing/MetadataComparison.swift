@@ -117,7 +117,7 @@ extension VerificationRun {
     }
     note(
       .init(
-        .uuid, table: "Z_METADATA", column: "Z_UUID", expected: "another UUID than \(before)",
+        .uuid, table: "Z_METADATA", column: "Z_UUID", expected: "a UUID other than \(before)",
         actual: "\(after)"))
   }
 
@@ -224,7 +224,7 @@ extension VerificationRun {
         _ = try ModelArchive.encode(model)
         differs("the model", actual: "nothing")
       } catch {
-        report.remark("the store carries no model of its own, since its model has no known archive")
+        report.remark("the store has no embedded model, since its model has no known archive")
       }
       return
     }

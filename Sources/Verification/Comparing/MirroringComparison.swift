@@ -22,7 +22,7 @@ extension VerificationRun {
     guard let columns = before.columns[name]?.map(\.name) else { return }
     let wanted = ["Z_PK", MirroringTables.numberColumn]
     guard Set(wanted).isSubset(of: columns) else {
-      return report.cannotJudge("\(name), whose columns are not those that are known")
+      return report.cannotJudge("\(name), whose columns are unknown")
     }
     guard Set(columns).isSubset(of: catalog.columns[name]?.map(\.name) ?? []) else { return }
     let numbers = numbersOfRecords(from: source, to: destination)

@@ -148,8 +148,8 @@ extension VerificationRun {
       }
       if order.takesNewAtItsWord, let sql = entry.sql, Self.condition(sql: sql) != nil {
         report.remark(
-          "index \(entry.name) has a condition, which the model in the store does not tell: "
-            + "name the model to have it judged")
+          "index \(entry.name) has a condition, which the model in the store does not tell: name "
+            + "the model to compare it")
         continue
       }
       note(.init(.indexExtra, table: entry.table, column: entry.name, actual: entry.sql))
