@@ -5,9 +5,9 @@ import Testing
 @testable import Godwit
 @testable import GodwitTool
 
-/// The page docs/reference/errors.md, which is made of the errors themselves.
+/// The page docs/reference/errors.md, which is written from `ErrorSamples`.
 ///
-/// A run with GODWIT_RECORD=1 writes it anew; read it before it is committed.
+/// A run with GODWIT_RECORD=1 writes the page; read its diff before you commit it.
 @Suite struct ErrorPageTests {
   @Test func `the page of errors has the sentences of the tool`() throws {
     let page = Advice.$words.withValue(CommandLineWords()) { Self.page }
@@ -24,13 +24,13 @@ import Testing
     # Errors
 
     What does an error mean, and what do you do about it? Every message has the place, the cause and a remedy. This page
-    has an example of each, made by the tool itself. With `--json`, standard output has the same as values
-    ([schema](../schemas/error.schema.json)): `kind` and the `cause` of each reason are names of this page.
+    has an example of each, written by the tool. `--json` prints the same as values
+    ([schema](../schemas/error.schema.json)). Their `kind` and `cause` are names on this page.
 
     ## Kinds of errors
 
-    Scripts react to the exit status or to `kind`, apps to `MigrationFailure.Kind` or to the code of the `NSError`, which is
-    Core Data's where it has one.
+    Scripts react to the exit status or to `kind`, apps to `MigrationFailure.Kind` or to the code of the `NSError`. The
+    code is Core Data's where it has one.
 
     | kind | code | meaning |
     |---|---|---|
