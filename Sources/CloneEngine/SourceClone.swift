@@ -14,7 +14,7 @@ import SystemPackage
 struct SourceClone: AssemblyBase {
   let source: FilePath
   let trees: StayingTrees
-  /// Whether what changes goes to pages beside the source (`PageEdit`) instead of a clone of it.
+  /// Whether changes go to pages next to the source (`PageEdit`) instead of a clone of it.
   let isEdit: Bool
 
   /// The names in the source of tables and indexes that stay, by those in the result.
@@ -28,7 +28,7 @@ struct SourceClone: AssemblyBase {
     } else {
       try SourceFile.copy(source, to: result)
     }
-    // Numbers of the app's own are not Core Data's, and nobody keeps a log of the clone.
+    // Header numbers of the app are not Core Data's, and the clone has no log.
     try SourceFile.setHeader(
       [
         (HeaderField.writeVersion, [1, 1]), (HeaderField.cacheSize, [0, 0, 0, 0]),
@@ -100,7 +100,7 @@ struct SourceClone: AssemblyBase {
 
   // MARK: What stays
 
-  /// The rows from which on it takes less time to sort keys beside SQLite.
+  /// The number of rows from which sorting keys outside SQLite is faster.
   private static let leastRows: Int64 = 100_000
 
   /// The indexes of large tables that stay.
@@ -121,7 +121,7 @@ struct SourceClone: AssemblyBase {
     ).fill(indexes, of: order.schema, each: each)
   }
 
-  /// The rows that one statement updates: those that were looked at stay in memory.
+  /// The rows that one statement updates: those that were read stay in memory.
   private static let rowsAtOnce = 20_000
 
   /// Changes rows where they are.

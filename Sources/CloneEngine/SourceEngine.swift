@@ -86,7 +86,7 @@ extension SourceEngine {
     return (Self(trees: trees, of: stage), try trees.plan(stage))
   }
 
-  /// Begins the result, and puts the shards in the place of the tables that change.
+  /// Begins the result, and replaces the tables that change with the shards.
   ///
   /// - Throws: `CloneError`, where what lies in the source does not allow it.
   package func assemble(

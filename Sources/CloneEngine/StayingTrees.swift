@@ -112,7 +112,7 @@ package struct StayingTrees: Hashable, Codable, Sendable {
   /// Whether rows of a history table have another number than that of its entity: they stay behind,
   /// and are counted as they do.
   ///
-  /// No index has the numbers. Tables of objects are told by theirs.
+  /// No index has the numbers. Tables of objects are recognized by theirs.
   private static func leavesHistory(_ table: String, of stage: StageInput) throws -> Bool {
     guard let program = stage.program.tables.first(where: { $0.destinationTable == table }),
       stage.survey.history?.rows[program.sourceTable] != nil

@@ -176,13 +176,17 @@ public struct LiveSite: Sendable {
     _ id: String, _ wish: ControlRequest, _ request: SiteRequest, by entrance: SiteAccess.Entrance
   ) async -> SiteAnswer {
     guard allowsControl else {
-      return .sentence(403, "403: this server is read-only. Start it with --control to allow "
-        + "requests.")
+      return .sentence(
+        403,
+        "403: this server is read-only. Start it with --control to allow "
+          + "requests.")
     }
     let form = FormFields(request.body)
     guard access.isOwn(request, by: entrance, key: form["key"]) else {
-      return .sentence(403, "403: this request does not come from a page of this server: reload "
-        + "the page.")
+      return .sentence(
+        403,
+        "403: this request does not come from a page of this server: reload "
+          + "the page.")
     }
     guard let migration = await board.migration(id) else { return Self.unknown }
     let control = MigrationControl(await migration.path)

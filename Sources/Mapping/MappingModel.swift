@@ -102,10 +102,10 @@ package struct EntityMapping: Hashable, Sendable, Codable {
     if let source, destination != nil { sourceExpression = .sourceObjects(of: source) }
   }
 
-  /// The class that a mapping names to ask for Core Data's own behaviour.
+  /// The class that a mapping names for Core Data's default behaviour.
   package static let standardPolicyClassName = "NSEntityMigrationPolicy"
 
-  /// The class of a policy of the author's own; nil where Core Data's behaviour is asked for.
+  /// The class of a policy of the author's own; nil for Core Data's default behaviour.
   package var ownPolicyClassName: String? {
     migrationPolicyClassName.flatMap {
       $0.isEmpty || $0 == Self.standardPolicyClassName ? nil : $0
@@ -118,7 +118,7 @@ package struct EntityMapping: Hashable, Sendable, Codable {
     return "\(source)To\(destination)"
   }
 
-  /// The kind that Xcode compiles for a mapping; it never says `transform`.
+  /// The kind that Xcode compiles for a mapping; it is never `transform`.
   package static func standardKind(
     source: String?, destination: String?, policy: String?
   ) -> Kind {

@@ -6,11 +6,11 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     package var entity: String
     /// Rows of the entity, counted in its table.
     package var objects: Int64 = 0
-    /// Objects of which something was made.
+    /// Objects from which something was made.
     package var kept: Int64 = 0
     /// Objects that no mapping took.
     package var untaken: Int64 = 0
-    /// Objects that a mapping took and of which nothing was made.
+    /// Objects that a mapping took but made nothing from.
     package var dropped: Int64 = 0
     /// The lowest keys of objects that no mapping took.
     package var untakenKeys: [Int64] = []
@@ -33,7 +33,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     package var destination: String?
     /// Source objects that it took.
     package var taken: Int64
-    /// Source objects of which it made something.
+    /// Source objects from which it made something.
     package var used: Int64
     /// Objects that it made.
     package var made: Int64
@@ -53,7 +53,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
     }
   }
 
-  /// What became of the references of one relationship of which policies or expressions decide it.
+  /// The references of one relationship that policies or expressions decide, by result.
   package struct OfReferences: Hashable, Codable, Sendable {
     /// References that are lost though the object whose row keeps them stays.
     package struct Loss: Hashable, Codable, Sendable {
@@ -125,7 +125,7 @@ package struct ObjectAccounts: Hashable, Codable, Sendable {
   package var mappings: [OfMapping] = []
   /// Rows that were written, by destination entity.
   package var rows: [String: Int64] = [:]
-  /// What became of references of which policies or expressions decide it.
+  /// The references that policies or expressions decide, by result.
   package var references: [OfReferences] = []
   /// The source properties that were read.
   package var read = PropertiesRead()

@@ -79,7 +79,7 @@ extension ReferenceFates.Maker {
     Set((reads[relationship] ?? []).map(\.property)).union(computed[relationship] ?? [])
   }
 
-  /// Whether a relationship goes on to what another mapping makes.
+  /// Whether a relationship leads to objects of another mapping.
   func continues(_ relationship: String, to other: Self) -> Bool {
     (reads[relationship] ?? []).contains { read in
       (read.through == nil || read.through == other.name)

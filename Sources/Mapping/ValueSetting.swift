@@ -1,7 +1,7 @@
 package import Expressions
 package import ObjectModel
 
-/// An expression for a property of an entity, which counts instead of what a mapping says of it.
+/// An expression for a property of an entity, which replaces the one in the mapping.
 package struct ValueSetting: Hashable, Sendable {
   /// Why a text is none.
   package enum Problem: Error, Hashable, Sendable {

@@ -17,7 +17,7 @@ struct JSONTree {
 
   /// Parses a whole text.
   ///
-  /// - Throws: `MappingFileError`, also for duplicate keys, of which one would be lost.
+  /// - Throws: `MappingFileError`, also for duplicate keys, since one would be lost.
   init(parsing bytes: [UInt8]) throws(MappingFileError) {
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw MappingFileError(.notJSON(reason: "it is not UTF-8"))

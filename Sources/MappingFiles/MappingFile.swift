@@ -97,7 +97,7 @@ package struct MappingFile: Sendable {
     }
   }
 
-  /// Whether a JSON file says that it is a mapping model; others may lie beside a model too.
+  /// Whether a JSON file declares to be a mapping model; other JSON files may be next to a model.
   package static func claimsToBeMapping(_ path: FilePath) -> Bool {
     guard let bytes = try? bytes(file: path) else { return false }
     return String(decoding: bytes, as: UTF8.self).contains(MappingText.format)

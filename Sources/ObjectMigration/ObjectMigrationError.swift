@@ -10,7 +10,7 @@ package struct ObjectMigrationError: Error {
     case policiesNotRegistered([String])
     /// A hook of a policy threw; the cause is its error.
     case policyFailed(hook: String)
-    /// A policy made an object of its mapping's entity and never said of which source object.
+    /// A policy made an object of its mapping's entity without associating it with a source object.
     case notAssociated
     /// A policy that declares its objects independent wants more than one of them.
     case notIndependent(String)
@@ -40,7 +40,7 @@ package struct ObjectMigrationError: Error {
     case cancelled
     /// Objects break rules of the destination model; how many violations there are.
     case invalid(violations: Int)
-    /// Objects agree in what a uniqueness constraint says differs.
+    /// Objects have equal values under a uniqueness constraint.
     case notUnique(violations: Int)
     /// A file that holds an external value cannot be read; its path.
     case externalFileUnreadable(String)
@@ -160,8 +160,8 @@ extension ObjectMigrationError: Codable {
   }
 }
 
-/// An error of a policy in a worker process, of which only its text is left.
+/// An error of a policy in a worker process; only its text is left.
 package struct ReportedError: Error, Hashable, CustomStringConvertible {
-  /// What the error said of itself, cut to 4096 characters.
+  /// The description of the error, cut to 4096 characters.
   package var description: String
 }

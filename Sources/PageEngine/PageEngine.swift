@@ -79,8 +79,8 @@ package struct PageEngine: MigrationEngine {
       || (!layout.isSole && Files.fileStatusIfPresent(paths.claims) == nil)
   }
 
-  /// Whether the pages that a manifest lists are those that its worker wrote; nobody is given them
-  /// any more.
+  /// Whether the pages that a manifest lists are those that its worker wrote; they are not handed
+  /// out again.
   package func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool {
     guard let pages = try? manifest.outcome?.decoded(as: PageShard.self),
       let shard = FilePath.Component(manifest.shard),
@@ -143,8 +143,8 @@ package struct PageEngine: MigrationEngine {
     return try log.closeAfter { try ClaimLog.append(to: log) - 1 }
   }
 
-  /// Puts a copy in the place of the result: workers that still have it open write to a file
-  /// without a name.
+  /// Replaces the result with a copy: workers that still have it open write to a file without a
+  /// name.
   package func fence(_ paths: MigrationPaths) throws {
     guard layout.hasRemoteWorkers, try Files.fileStatusIfPresent(paths.result) != nil else {
       return

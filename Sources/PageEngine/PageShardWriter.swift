@@ -20,7 +20,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let document: WorkOrderDocument
   private let work: PageWork
   private let connection: StoreConnection
-  /// Read beside SQLite, which holds no locks on a source that nobody changes.
+  /// Read next to SQLite, which holds no locks on an unchanging source.
   private let source: SourceFile
   private let facts: SchemaFacts
   private let result: FileDescriptor
@@ -110,7 +110,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
         moved[index.name] = try moveIndex(index)
       }
     } catch let error as PageError where error.problem == .unmovable {
-      // The coordinator plans the stage anew, without moves (`PageEngine.restriction`).
+      // The coordinator plans the stage again, without moves (`PageEngine.restriction`).
       isUnmovable = true
       result = ShardManifest.PieceResult(
         piece: piece.number, table: piece.destinationTable, rowsRead: 0, rowsWritten: 0, digest: 0)
@@ -203,7 +203,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     return result
   }
 
-  /// What the manifest says of the pages.
+  /// The entries of the manifest about the pages.
   mutating func finishPages() throws -> PageShard {
     let unused = try pages.finish()
     var shard = PageShard(

@@ -7,7 +7,7 @@ package import SystemPackage
 ///
 /// SQLite, Core Data and Godwit find such files by their names alone, and replace or remove them.
 package enum CompanionName {
-  /// What a name says about the store that it belongs to.
+  /// The relation of a name to the store that it belongs to.
   enum Owner: Hashable {
     /// The store has this name.
     case named(String)

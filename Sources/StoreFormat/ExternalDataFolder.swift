@@ -39,7 +39,7 @@ package enum ExternalDataFolder {
     var sum: UInt64 = 1
     for name in try Files.listDirectory(data) {
       let path = data.appending(name)
-      // Opening a pipe would wait for whoever writes to it.
+      // Opening a pipe would wait for a writer.
       guard try Files.fileStatus(path, followLinks: false).kind == .file else {
         throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
       }
@@ -49,18 +49,19 @@ package enum ExternalDataFolder {
     return sum
   }
 
-  /// The folder itself, to look for many files in it; nil where it cannot be opened, or is none.
+  /// The folder itself, to search for many files in it; nil if it cannot be opened or is not a
+  /// folder.
   package static func opened(support: FilePath) -> ForeignFolder? {
     guard let folder = support.lastComponent else { return nil }
     return ForeignFolder(
       Files.parent(of: support), path: FilePath(root: nil, [folder, Self.name]))
   }
 
-  /// Opens the file that an external value names, beside the store that the support folder belongs
-  /// to; nil where there is none.
+  /// Opens the file that an external value names, next to the store of the support folder; nil if
+  /// there is none.
   ///
-  /// A store may come from anybody, and so may what lies beside it: no link is followed, and
-  /// nothing but a regular file is opened.
+  /// Stores and the files next to them are not trusted: no link is followed, and only regular files
+  /// are opened.
   ///
   /// - Throws: `StoreError` where there is a link or no regular file.
   package static func open(

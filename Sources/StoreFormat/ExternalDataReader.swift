@@ -21,7 +21,7 @@ package final class ExternalDataReader {
   }
 
   /// The contents of the file that an external value names, valid until the next one is read; nil
-  /// for what `ExternalDataFolder` has to be asked for, or to tell why it cannot be read.
+  /// if `ExternalDataFolder` has to read it or to report the error.
   ///
   /// - Parameter text: the name, up to a NUL or the end.
   package func read(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {

@@ -87,7 +87,8 @@ package struct ExtraTables: Hashable, Sendable {
     let condition = change?.condition() ?? "1"
     var values = columns
     if let change, let place = columns.firstIndex(of: SQL.quoted(name: change.column)) {
-      // Rows come with their new numbers, so that a unique index never sees old ones beside them.
+      // Rows come with their new numbers, so that a unique index never has old and new ones
+      // together.
       try fill(change.numbers, db: db)
       values[place] = "(SELECT new FROM temp.numbers WHERE old = \(columns[place]))"
     }

@@ -1,7 +1,7 @@
 import GRDB
 package import Schema
 
-/// What the history of a store tells: how many changes, of what, by whom and when.
+/// A summary of a store's history: the number of changes by entity, author and time.
 package struct HistoryOverview: Sendable {
   /// The changes of the objects with one entity number.
   package struct Changes: Sendable {

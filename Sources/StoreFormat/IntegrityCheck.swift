@@ -5,15 +5,14 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-/// SQLite's `integrity_check` of a file that nobody writes, on several threads.
+/// SQLite's `integrity_check` of an unchanging file, on several threads.
 ///
 /// What `FileProof` shows to be sound is not checked again. Of the rest, a large file is checked
-/// table by table, each with its indexes; what only the whole of it shows
-/// (free pages, the pointer map, pages of nobody) is what `quick_check` looks at, which compares no
-/// index with its table.
+/// table by table, each with its indexes; what only the whole file shows (free pages, the pointer
+/// map, unowned pages) is checked by `quick_check`, which compares no index with its table.
 package final class IntegrityCheck: Sendable {
   private struct State {
-    /// The pragmas that nobody has begun with.
+    /// The pragmas that no thread has started.
     var waiting: [String] = []
     /// What each part found, by its place.
     var found: [Int: [String]] = [:]
@@ -32,18 +31,18 @@ package final class IntegrityCheck: Sendable {
 
   /// The size of a file from which it is checked in parts.
   static let leastBytes: Int64 = 32 << 20
-  /// The most that is told of one part.
+  /// The maximum number of lines per part.
   private static let limit = 100
 
   /// Starts to check a file.
   ///
   /// - Parameters:
-  ///   - threads: the most that work at a time; by default as many as there are processors.
+  ///   - threads: the maximum number at a time; by default one per processor.
   ///   - cacheBytes: what all of them may keep of the file in memory, at least 2 MiB each: entries
   ///     of an index are looked up in the order of its table, of one of 3,000,000 integers in half
   ///     the time with 16 MiB instead of 2.
-  /// - Throws: `StoreError`, if a file that is checked in parts cannot be opened; of others
-  ///   `lines` tells that.
+  /// - Throws: `StoreError`, if a file that is checked in parts cannot be opened; for others
+  ///   `lines` has the error.
   package init(
     _ path: FilePath, threads: Int = ThreadPool.processors,
     cacheBytes: Int64 = 32 << 20
@@ -86,14 +85,14 @@ package final class IntegrityCheck: Sendable {
       tables = try connection.run { db in
         let names = try String.fetchAll(
           db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid")
-        // The longest first; what cannot be asked is no shorter.
+        // The longest first; tables of unknown size count as longest.
         let sizes = names.map { name in
           (try? Int64.fetchOne(db, sql: "SELECT max(rowid) FROM \(SQL.quoted(name: name))")) ?? .max
         }
         return zip(names, sizes).sorted { $0.1 > $1.1 }.map(\.0)
       }
     } catch {
-      // What is wrong with the schema, the check of the whole tells.
+      // The check of the whole file reports errors of the schema.
       guard error.problem == .damaged else { throw error }
       return [whole]
     }
@@ -156,7 +155,7 @@ package final class IntegrityCheck: Sendable {
       .filter { $0 != "ok" && !$0.hasPrefix("***") }
   }
 
-  /// The error with which a page could not be read, where a line tells of one.
+  /// The error with which a page could not be read, if a line reports one.
   ///
   /// SQLite's texts (btree.c, checkTreePage and checkList): "Page 3: unable to get the page. error
   /// code=266", "failed to get page 25".
@@ -185,7 +184,7 @@ package final class IntegrityCheck: Sendable {
     return found.sorted { $0.key < $1.key }.flatMap(\.value).filter { told.insert($0).inserted }
   }
 
-  /// Ends the check, and waits until nobody reads the file.
+  /// Ends the check, and waits until no thread reads the file.
   package func stop() {
     let connections = state.withLock { state in
       state.isStopped = true

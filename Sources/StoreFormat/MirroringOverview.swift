@@ -1,7 +1,7 @@
 import GRDB
 package import Schema
 
-/// What the tables of CloudKit mirroring tell, as far as their columns are known; no content.
+/// A summary of the tables of CloudKit mirroring, from known columns and without content.
 package struct MirroringOverview: Sendable {
   /// The last event that began.
   package struct Event: Sendable {

@@ -3,7 +3,7 @@ package import SystemPackage
 
 // (1) The store itself is only read: whatever SQLite writes goes to the file of pages.
 // (2) Whenever SQLite has committed, the file is one of pages as the log of a store gives one
-// (`WALPages`), and whoever opens it by its path reads the store as edited.
+// (`WALPages`), and a reader that opens it by its path reads the edited store.
 
 /// A store as SQLite edits it, with the pages that are changed in a file of their own.
 package final class PageEdit {
@@ -57,7 +57,7 @@ package final class PageEdit {
     try edit.commit()
   }
 
-  /// Opens a file of pages to go on with.
+  /// Opens an existing file of pages to continue it.
   ///
   /// - Throws: `SystemCallError`, also where the file is none.
   convenience init(_ path: FilePath) throws(SystemCallError) {
@@ -100,7 +100,7 @@ package final class PageEdit {
 
   private func position(of frame: UInt32) -> Int64 { start + Int64(frame) * Int64(pageSize) }
 
-  // MARK: What SQLite asks for
+  // MARK: Requests of SQLite
 
   /// Reads as many bytes as there is room for, fewer where the database ends.
   func read(
@@ -121,7 +121,7 @@ package final class PageEdit {
       } else {
         found = try main.read(into: room, at: offset + Int64(done))
       }
-      // A page behind the end of the main file that nobody has written is free.
+      // An unwritten page after the end of the main file is free.
       UnsafeMutableRawBufferPointer(rebasing: room[found...]).initializeMemory(
         as: UInt8.self, repeating: 0)
       done += length
@@ -145,7 +145,7 @@ package final class PageEdit {
     }
   }
 
-  /// Cuts the database, or lengthens it by pages that nobody has written.
+  /// Cuts the database, or lengthens it by unwritten pages.
   func resize(to bytes: Int64) throws(SystemCallError) {
     try removeHead()
     pageCount = UInt32(clamping: bytes / Int64(pageSize))
@@ -184,7 +184,7 @@ package final class PageEdit {
 }
 
 extension SourceFile {
-  /// Changes fields of the header of a database that nobody has open, be it a file of pages.
+  /// Changes fields of the header of a database that is not open, which may be a file of pages.
   package static func setHeader(
     _ fields: [(place: Int, bytes: [UInt8])], of path: FilePath
   ) throws {
@@ -207,8 +207,9 @@ extension SourceFile {
     try edit.commit()
   }
 
-  /// Takes pages of 4096 bytes from a file in which each has the place that it has in the database,
-  /// which ends with them, and which nobody has open.
+  /// Takes 4096-byte pages from a file in which each has its place in the database.
+  ///
+  /// The database ends with them, and is not open.
   package static func replace(
     _ pages: [UInt32], of path: FilePath, by file: FileDescriptor, pageCount: UInt32
   ) throws {

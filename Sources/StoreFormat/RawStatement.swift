@@ -3,7 +3,7 @@ package import GRDBSQLite
 
 /// A prepared statement of SQLite whose rows are read in place, without objects for their values.
 ///
-/// Whoever made the statement finalizes it.
+/// The maker of the statement finalizes it.
 package struct RawStatement {
   /// SQLite's own object, which is valid as long as its maker keeps it.
   package let handle: OpaquePointer

@@ -94,8 +94,7 @@ package struct RowDigest: Hashable, Sendable {
     case SQLITE_INTEGER: return integer(value: sqlite3_column_int64(row, column))
     case SQLITE_FLOAT: return real(number: sqlite3_column_double(row, column))
     case SQLITE_TEXT:
-      // Asked for as a blob, a text comes in the encoding of its database; an empty one without an
-      // address.
+      // Requested as a blob, a text has the encoding of its database; an empty one has no address.
       let start = sqlite3_column_blob(row, column)
       let count = sqlite3_column_bytes(row, column)
       return text(start: start ?? UnsafeRawPointer(row), count: count)

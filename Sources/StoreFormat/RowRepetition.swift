@@ -1,7 +1,7 @@
 package import GRDB
 import GRDBSQLite
 
-/// Tells that no two rows of a query agree, in bounded memory and without sorting them.
+/// Finds out whether no two rows of a query are equal, in bounded memory and without sorting.
 ///
 /// A first pass has a bit for the hash of each row in a table of bits. Of rows whose bit is taken
 /// the whole hash is kept, and a second pass counts those: where none is there twice, no rows
@@ -72,7 +72,7 @@ package struct RowRepetition {
     return bits[Int(bit >> 6)] >> (bit & 63) & 1 != 0
   }
 
-  /// Gives the hash of every row to a body, until it says false.
+  /// Calls a body with the hash of every row, until it returns false.
   private static func forEachHash(
     of sql: String, in db: Database, body: (UInt64) -> Bool
   ) throws {

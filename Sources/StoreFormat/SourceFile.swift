@@ -54,10 +54,10 @@ final class OpenFile: Sendable {
   }
 }
 
-/// A store as it is with the pages of its log, of which the file at the path may be one
-/// (`WALPages`); any other file is what it is.
+/// A store with the pages of its log, if the path is that of a file of pages (`WALPages`); any
+/// other file unchanged.
 ///
-/// What SQLite reads (`StoreConnection.uri(reading:)`) and what is read beside it are the same.
+/// What SQLite reads (`StoreConnection.uri(reading:)`) and what other readers read are the same.
 package final class SourceFile: Sendable {
   /// The path of the file that was opened: the main file, or the pages of its log.
   package let path: FilePath
@@ -154,7 +154,7 @@ package final class SourceFile: Sendable {
         try file.write(
           UnsafeRawBufferPointer(buffer), at: (Int64(page) - 1) * Int64(pages.pageSize))
       }
-      // Nobody keeps a log of it any more.
+      // It has no log any more.
       try file.write([1, 1], at: Int64(HeaderField.writeVersion))
     } catch {
       _ = try? Files.remove(target)  // the failure that counts is the first

@@ -11,7 +11,7 @@ package struct StoreConnection: Sendable {
   /// GRDB's queue, on which all access to the connection is serial.
   package let queue: DatabaseQueue
 
-  /// Opens a store with `immutable=1`: no locks are taken, and no file is created beside it.
+  /// Opens a store with `immutable=1`: no locks are taken, and no file is created next to it.
   ///
   /// A `-wal` is ignored, so there must be none with contents.
   package static func immutable(_ path: FilePath) throws(StoreError) -> StoreConnection {
@@ -60,9 +60,9 @@ package struct StoreConnection: Sendable {
     let connection = try open(path, uri: uri, base: Configuration())
     try connection.run { db in
       if let memory { limitRows(of: db, memory: memory) }
-      // The first trade safety, which a file without a manifest does not need, for speed.
-      // Incremental vacuum must be chosen before the first table, and writes the first page: with a
-      // journal and synced, if that were not said before.
+      // The first ones trade safety for speed, since a file without a manifest needs no safety.
+      // Incremental vacuum must be set before the first table. It writes the first page, which
+      // would be journaled and synced without the earlier pragmas.
       let pragmas = [
         "journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE",
         "encoding = '\(encodingName(number: textEncoding))'", "page_size = \(pageSize)",
@@ -81,8 +81,9 @@ package struct StoreConnection: Sendable {
     return connection
   }
 
-  /// Makes the empty file of a database, where there is none: of what keeps a file from being made
-  /// the system says what it is, and SQLite that it cannot be opened.
+  /// Makes the empty file of a database if there is none.
+  ///
+  /// The system reports why a file cannot be made; SQLite only reports that it cannot be opened.
   package static func makeFile(at path: FilePath) throws(StoreError) {
     do {
       let file = try Files.open(
@@ -199,8 +200,8 @@ package struct StoreConnection: Sendable {
     configuration.observesSuspensionNotifications = false
     configuration.prepareDatabase { db in
       // GRDB's collects what each statement reads and writes, for observers of changes, of which
-      // there are none: a twelfth of what a small migration takes. It tells changes of the schema
-      // as well: nothing here asks GRDB for a schema before it has changed it.
+      // there are none: a twelfth of what a small migration takes. It also observes changes of the
+      // schema, but nothing here requests a schema from GRDB before it has changed it.
       sqlite3_set_authorizer(db.sqliteConnection, nil, nil)
     }
     do {
@@ -241,7 +242,7 @@ package struct StoreConnection: Sendable {
       problem: errno.isOfDevice ? .deviceFailed : problem, store: path, cause: known)
   }
 
-  /// The URI by which SQLite reads a file that nobody writes, or a store with the pages of its log
+  /// The URI by which SQLite reads an unchanging file, or a store with the pages of its log
   /// (`SourceFile`), under no locks.
   package static func uri(reading path: FilePath) throws(SystemCallError) -> String {
     let plain = uri(path: path) + "?immutable=1"
@@ -249,7 +250,8 @@ package struct StoreConnection: Sendable {
     return plain + "&vfs=\(system)"
   }
 
-  /// The URI by which SQLite writes a file that nobody else has open, or its pages (`PageEdit`).
+  /// The URI by which SQLite writes a file that no other process has open, or its pages
+  /// (`PageEdit`).
   private static func uri(editing path: FilePath) throws(StoreError) -> String {
     let plain = uri(path: path)
     do throws(SystemCallError) {
@@ -295,7 +297,7 @@ extension StoreConnection {
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }
 
-  /// Sets the header of a finished store to WAL mode, and leaves no log beside it.
+  /// Sets the header of a finished store to WAL mode, and leaves no log next to it.
   package static func setWAL(_ path: FilePath) throws(StoreError) {
     do {
       if try SourceFile.hasPages(path) {

@@ -3,7 +3,7 @@ import Schema
 
 /// Finds out what is wrong with a store: in which table, on which page, at which row.
 package struct StoreDiagnosis {
-  /// One thing that is wrong, as SQLite tells it.
+  /// One error, as SQLite reports it.
   package struct Finding: Hashable, Sendable {
     /// The table whose b-trees it is about; nil where none is known.
     package var table: String?
@@ -18,7 +18,7 @@ package struct StoreDiagnosis {
   }
 
   private static let limit = 100
-  /// What concerns only pages that hold nothing, and what only a writer looks at.
+  /// Errors of unused pages, and of fields that only a writer reads.
   private static let harmless = [
     "is never used", "ptr map", "ptrmap", "Pointer map page", "reelist", "free-page count",
     "Fragmentation of", "Outstanding page count", "disagrees with header",
@@ -27,7 +27,7 @@ package struct StoreDiagnosis {
 
   private let connection: StoreConnection
 
-  /// Takes a store that nobody changes.
+  /// Checks an unchanging store.
   package init(_ connection: StoreConnection) { self.connection = connection }
 
   /// Whatever keeps the rows of the store from being trusted; empty for a sound one.

@@ -2,19 +2,19 @@ import GRDB
 package import SystemCalls
 package import SystemPackage
 
-// (1) The store is written only once the journal of what it was is on the disk under the name at
-// which SQLite looks for it: from then on until that name goes, whoever opens the store has SQLite
-// put it back.
+// (1) The store is written only once the journal of its old pages is on disk under the name at
+// which SQLite searches for it. Until that name is removed, opening the store makes SQLite restore
+// it.
 // (2) Pages that are new are written before any that are changed: a full disk is found at once.
 
-/// A store that nobody else has open, and the pages (`PageEdit`) that take their places in it.
+/// A store that no other process has open, and the pages (`PageEdit`) that are written into it.
 package struct StoreEdit {
   /// The file that is edited.
   package let store: FilePath
   /// Its bytes before and after.
   package let bytesBefore: Int64
   package let bytesAfter: Int64
-  /// The checksum of the pages that take the place of others, as `RollbackJournal` tells it.
+  /// The checksum of the pages that replace others, as `RollbackJournal` computes it.
   package private(set) var checksumAfter: UInt64 = 0
   private let pages: WALPages
   private let main: OpenFile
@@ -71,7 +71,7 @@ package struct StoreEdit {
   package func writeJournal(note: [UInt8]) throws {
     let path = RollbackJournal.path(of: store)
     let writer = try RollbackJournal.Writer(path, pageSize: pageSize)
-    // Whoever opens the store has to be able to undo it.
+    // Every user who can open the store has to be able to undo it.
     try Files.copyAttributes(from: store, to: path)
     let buffer = Self.buffer(pageSize)
     defer { buffer.deallocate() }
@@ -133,8 +133,10 @@ package struct StoreEdit {
 
   // MARK: Undoing
 
-  /// Has SQLite put a store back by the journal beside it, if it is one, and removes what is left
-  /// of that; nobody else has the store open.
+  /// Makes SQLite restore a store from the journal next to it, if that is a journal, and removes
+  /// the rest.
+  ///
+  /// No other process has the store open.
   ///
   /// - Throws: `StoreError`, also where SQLite cannot; the journal is there then.
   package static func undo(_ store: FilePath) throws {

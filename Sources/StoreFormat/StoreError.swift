@@ -17,7 +17,7 @@ package struct StoreError: Error, Sendable {
     case text
     /// The file is neither an SQLite database nor text; it may be encrypted.
     case unrecognized
-    /// The file is shorter than its header says.
+    /// The file is shorter than its header states.
     case truncated(expected: Int64, actual: Int64)
     /// SQLite found the file damaged.
     case damaged
@@ -49,7 +49,7 @@ package struct StoreError: Error, Sendable {
     case outOfMemory
     /// A row takes more memory than a process may occupy; which one, if it was found.
     case rowTooLong(LongRow?)
-    /// Tables that the model asks for and the store lacks.
+    /// Tables that the model requires and the store lacks.
     case tablesMissing([String])
     /// The store lacks these columns of its model, each as `TABLE.COLUMN`.
     case columnsMissing([String])

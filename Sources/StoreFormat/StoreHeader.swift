@@ -29,7 +29,7 @@ package struct StoreHeader: Hashable, Sendable {
 
   /// Reads and checks the header.
   ///
-  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  /// - Throws: `StoreError`, whose problem is the kind of a file that is not an SQLite database.
   package init(of store: FilePath) throws(StoreError) {
     try self.init(reading: store)
     try requireWhole(store)
@@ -38,15 +38,15 @@ package struct StoreHeader: Hashable, Sendable {
   /// Reads and checks the header of what a migration reads: a store, or the pages of its log over
   /// its own.
   ///
-  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  /// - Throws: `StoreError`, whose problem is the kind of a file that is not an SQLite database.
   package init(ofSource path: FilePath) throws(StoreError) {
     try self.init(readingSource: path)
     try requireWhole(path)
   }
 
   private func requireWhole(_ store: FilePath) throws(StoreError) {
-    // The page count is only good where it was written together with the change counter; a log
-    // beside a file may hold the pages that a crash kept from getting into it.
+    // The page count is valid only if it was written together with the change counter. A log next
+    // to the file may have pages that a crash kept from getting into it.
     let expected = Int64(pageCount) * Int64(pageSize)
     if countsPages, expected > fileBytes, try !Self.hasLog(store) {
       throw StoreError(
@@ -54,9 +54,9 @@ package struct StoreHeader: Hashable, Sendable {
     }
   }
 
-  /// Reads the header of a file that may be shorter than it says.
+  /// Reads the header of a file that may be shorter than the header states.
   ///
-  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  /// - Throws: `StoreError`, whose problem is the kind of a file that is not an SQLite database.
   package init(reading store: FilePath) throws(StoreError) {
     let size: Int64
     let bytes: [UInt8]
@@ -82,9 +82,9 @@ package struct StoreHeader: Hashable, Sendable {
     try self.init(bytes: bytes, size: size, store: store)
   }
 
-  /// Reads the header of what a migration reads, which may be shorter than it says.
+  /// Reads the header of what a migration reads, which may be shorter than the header states.
   ///
-  /// - Throws: `StoreError`, whose problem says what the file is instead of an SQLite database.
+  /// - Throws: `StoreError`, whose problem is the kind of a file that is not an SQLite database.
   package init(readingSource path: FilePath) throws(StoreError) {
     var bytes = [UInt8](repeating: 0, count: 512)
     let size: Int64

@@ -88,7 +88,8 @@ package struct StoreReader: Sendable {
     let rows = try connection.run { db in
       try Row.fetchAll(db, sql: "SELECT Z_UUID, Z_PLIST FROM Z_METADATA LIMIT 2")
     }
-    // Of two rows nobody knows which is the store's; a blob is no text, though it reads as one.
+    // Of two rows it is unknown which is the store's. A blob is not a text, although it reads as
+    // one.
     guard rows.count == 1, let row = rows.first,
       case .string(let uuid) = (row[0] as DatabaseValue).storage,
       let plist = [UInt8].fromDatabase(row[1])
@@ -279,8 +280,8 @@ package struct StoreReader: Sendable {
     try number(sql: "SELECT count(*) FROM \(SQL.identifier(name: table))\(scan.clause)")
   }
 
-  /// How many rows each of some tables holds, in this order; with an index that knows of none, the
-  /// rows tell, and of a table without one, its leaves.
+  /// How many rows each of some tables holds, in this order; if its index has no entry, by its
+  /// rows; without an index, by its leaves.
   package func rowCounts(ofTables names: [String], by scan: Scan) throws(StoreError) -> [Int64] {
     func query(_ name: String, _ scan: Scan) -> String {
       "SELECT count(*) FROM \(SQL.identifier(name: name))\(scan.clause)"
@@ -298,8 +299,8 @@ package struct StoreReader: Sendable {
     return names.map { counts[$0] ?? 0 }
   }
 
-  /// How many rows those of some tables have that have no index, as their leaves tell; a table
-  /// whose pages tell something else is left out.
+  /// How many rows those of some tables have that have no index, by their leaves; a table with
+  /// other pages is left out.
   private func leafCounts(ofTables names: [String]) throws(StoreError) -> [String: Int64] {
     let bare = try bareRoots(ofTables: names).sorted { $0.key < $1.key }
     guard !bare.isEmpty, let file = try? SourceFile(path) else { return [:] }
@@ -321,13 +322,13 @@ package struct StoreReader: Sendable {
       uniquingKeysWith: { first, _ in first })
   }
 
-  /// The rows of a table by entity number, as an index tells them that knows of any.
+  /// The rows of a table by entity number, by an index that has entries.
   package func estimatedRowCounts(of table: String) throws(StoreError) -> [EntityNumber: Int64] {
     let rows = try rowCounts(of: table, by: .index)
     return rows.isEmpty ? try rowCounts(of: table, by: .rows) : rows
   }
 
-  /// How many rows a table holds, as its smallest index tells.
+  /// The number of rows of a table, by its smallest index.
   ///
   /// That is an estimate, but for nothing: an index that knows of no rows is not believed.
   package func estimatedRowCount(of table: String) throws(StoreError) -> Int64 {
@@ -342,7 +343,7 @@ package struct StoreReader: Sendable {
 
   /// The numbers that queries return, of one column each, 0 for one that returns none.
   ///
-  /// Many in one statement: a statement by itself costs more than a look at a small table.
+  /// Many in one statement: a statement costs more than reading a small table.
   package func numbers(sql queries: [String]) throws(StoreError) -> [Int64] {
     try connection.run { db in
       var result: [Int64] = []

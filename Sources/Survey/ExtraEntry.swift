@@ -8,7 +8,7 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   package enum Kind: String, Hashable, Codable, Sendable {
     /// A table of the app's own, with rows.
     case table
-    /// A virtual table, whose contents are what its module says.
+    /// A virtual table, whose contents depend on its module.
     case virtualTable
     /// A column of one of the model's tables, with values; its name is `TABLE.COLUMN`.
     case column
@@ -69,7 +69,7 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
     return result
   }
 
-  /// A table with rows; nil for one without, of which nothing can be lost.
+  /// A table with rows; nil for an empty one, which cannot lose anything.
   private static func table(
     _ name: String, _ catalog: Catalog, _ reader: StoreReader
   ) throws(StoreError) -> ExtraEntry? {

@@ -5,7 +5,7 @@ package import StoreFormat
 package struct HistorySurvey: Hashable, Sendable {
   /// The tables, with the tombstones that the store has.
   package let tables: HistoryTables
-  /// The rows of each table, as an index tells them where there is one that knows of any.
+  /// The rows of each table, by an index if one has entries.
   package let rows: [String: Int64]
   /// The highest primary key ever assigned in each table; none of a table that never had rows.
   package let maxima: [String: Int64]

@@ -5,19 +5,18 @@ import Synchronization
 package import SystemCalls
 package import SystemPackage
 
-// (1) The source store, its `-wal` and its `-shm` are never written, and nothing is made beside
+// (1) The source store, its `-wal` and its `-shm` are never written, and no file is created next to
 // them.
 // (2) What is read has every committed change. The pages that a `-wal` holds are copied, and read
-// in the place of those of the main file (`WALPages`); a store with a journal, or whose log is
-// unlike others, is copied whole, and SQLite folds what lies beside it into the copy.
-// (3) What is read is one state. As long as it is read, locks that SQLite knows keep its main file
-// as it is: a writer of the older journal modes waits, and one with a log writes on into its log,
-// which nobody brings into the main file. Whoever asks no lock is found out by
-// `requireUnchanged`, after the last read.
+// instead of those of the main file (`WALPages`); a store with a journal, or whose log is unlike
+// others, is copied whole, and SQLite folds the files next to it into the copy.
+// (3) What is read is one state. While it is read, SQLite's locks keep its main file unchanged: a
+// writer of the older journal modes waits, and one with a log continues to write its log, which is
+// not checkpointed. `requireUnchanged` finds programs without locks, after the last read.
 
-/// A store as workers may read it: nobody writes it, and nothing beside it need be looked at.
+/// A store as workers may read it: it does not change, and no file next to it matters.
 package final class SourceAccess: Sendable {
-  /// What is made of a store that has anything beside it.
+  /// How a store is read that has files next to it.
   package enum Made: Sendable {
     /// The pages of its `-wal`, for as long as the store itself is read with them.
     case pages
@@ -62,11 +61,11 @@ package final class SourceAccess: Sendable {
 
   /// Opens a store for reading; what has to be made goes to a temporary folder.
   ///
-  /// What belongs to a store lies beside the file itself, also where a link leads to it.
+  /// The files of a store are next to the file itself, also if a link leads to it.
   ///
   /// - Parameters:
-  ///   - acceptsShort: whether the file may be shorter than its header says.
-  ///   - isOwn: whether this process has made the file, and nobody else writes it.
+  ///   - acceptsShort: whether the file may be shorter than its header states.
+  ///   - isOwn: whether this process has made the file, and no other one writes it.
   package static func open(
     _ store: FilePath, acceptsShort: Bool = false, isOwn: Bool = false
   ) throws -> SourceAccess {
@@ -107,7 +106,7 @@ package final class SourceAccess: Sendable {
   ///   - isReplaced: whether the result will take the store's place; see `lockOut`.
   ///   - place: where goes what has to be made; its folder exists then.
   ///
-  /// A file that is shorter than its header says can be opened, and SQLite does not read it.
+  /// A file that is shorter than its header states can be opened, but SQLite does not read it.
   package static func open(
     _ store: FilePath, isReplaced: Bool = false, place: (Made) throws -> FilePath
   ) throws -> SourceAccess {
@@ -153,7 +152,7 @@ package final class SourceAccess: Sendable {
 
   /// Makes a file of the pages of a store's log; what is to be read then.
   ///
-  /// A journal is SQLite's to roll back, and so is a log that a store does not say it has.
+  /// A journal is SQLite's to roll back, and so is a log that the store's header does not declare.
   private static func pages(
     of store: FilePath, as state: SourceState, place: (Made) throws -> FilePath
   ) throws -> (WALPages.Outcome, FilePath) {
@@ -195,8 +194,8 @@ package final class SourceAccess: Sendable {
 
   // MARK: Copies
 
-  /// Copies a store whose main file is held, and what lies beside it; the state that was copied,
-  /// or nil where it was none.
+  /// Copies a store whose main file is held, and the files next to it; returns the copied state, or
+  /// nil if it was not consistent.
   private static func copy(
     _ store: FilePath, to copy: FilePath, from before: SourceState
   ) throws -> SourceState? {
@@ -239,8 +238,8 @@ package final class SourceAccess: Sendable {
 // MARK: - The last look
 
 extension SourceAccess {
-  /// By what a worker knows that the main file is what this is; nil where a copy is read, which
-  /// nobody else writes.
+  /// How a worker recognizes the unchanged main file; nil if a copy is read, which no other process
+  /// writes.
   package var identity: FileIdentity? {
     if isCopy { return nil }
     return FileIdentity(
@@ -281,8 +280,8 @@ extension SourceAccess {
     try requireUnchanged()
   }
 
-  /// Keeps everybody else away from a store that is replaced, readers as well: whoever opened it
-  /// now would keep the result from taking its place after all the work.
+  /// Keeps all other processes, readers too, from opening a store that is replaced: an open
+  /// connection would prevent the swap after all the work.
   ///
   /// - Throws: `inUse` where somebody has it open, or has written since it was read.
   package func lockOut() throws {

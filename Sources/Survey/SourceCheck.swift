@@ -7,10 +7,10 @@ package enum SourceCheck: String, Codable, Sendable, CaseIterable {
   case quick
   /// Every store as a whole.
   case full
-  /// Takes what SQLite reads of the tables, whatever indexes say of it.
+  /// Uses what SQLite reads of the tables, whatever indexes contain.
   case off
 
-  /// A look at every page of a store of so many bytes takes less than starting the workers.
+  /// Reading every page of a store up to this size takes less time than starting the workers.
   private static let smallBytes: Int64 = 4 << 20
 
   /// Throws `SourceDamage` where a store that is to be checked beforehand is not sound.
@@ -30,7 +30,7 @@ package struct SourceDamage: Error, Sendable {
   /// What failed first, where the damage was looked for because of that.
   package var cause: (any Error)?
 
-  /// Creates the error of findings, of which there is at least one.
+  /// Creates the error for at least one finding.
   package init(
     store: FilePath, findings: [StoreDiagnosis.Finding], cause: (any Error)? = nil
   ) {

@@ -23,7 +23,7 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
   /// 0 where the journal holds nothing to roll back.
   package var journalBytes: Int64
 
-  /// Whether changes lie beside the main file.
+  /// Whether there are changes next to the main file.
   package var hasLog: Bool { walBytes > 0 || journalBytes > 0 }
 
   /// Reads the fingerprint of a store as it is now.
@@ -55,18 +55,18 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
       guard !overflow, (0..<tick).contains(age) else { return found }
       Processes.sleep(microseconds: UInt32((tick - age) / 1000 + 1))
     }
-    // Whoever writes without a pause is seen by the next look.
+    // The next comparison sees a program that writes without a pause.
     return try SourceFingerprint(of: store)
   }
 
-  /// Whether the main file is the same, whatever lies beside it.
+  /// Whether the main file is the same, whatever is next to it.
   func hasSameMainFile(as other: SourceFingerprint) -> Bool {
     (device, inode, bytes, modified, changeCounter)
       == (other.device, other.inode, other.bytes, other.modified, other.changeCounter)
   }
 }
 
-/// The files that SQLite keeps beside a store.
+/// The files that SQLite keeps next to a store.
 package enum StoreLogs {
   /// The bytes of a store's journal; 0 where it holds nothing to roll back: an empty one, and one
   /// whose header is zeroed, as `journal_mode = PERSIST` leaves it.

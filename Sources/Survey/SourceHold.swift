@@ -7,8 +7,8 @@ import SystemPackage
 /// In the older journal modes a shared lock of the main file keeps writers from it. Where a log is
 /// kept, writers append to it under no lock of the main file, and what keeps the log from being
 /// brought into the main file is the lock of a reader that reads the main file alone: byte 123 of
-/// the `-shm` ("WAL-mode File Format", section 2.3). As long as the main file is locked nobody
-/// removes the `-shm`, so where there was none and is none, nobody has opened the store.
+/// the `-shm` ("WAL-mode File Format", section 2.3). While the main file is locked no process
+/// removes the `-shm`. If there was none and is none, no process has opened the store.
 struct SourceHold: Sendable {
   private let store: FilePath
   private let main: RegionLock
@@ -59,7 +59,7 @@ struct SourceHold: Sendable {
     do {
       isExclusive = try main.makeExclusive(bytes: SourceAccess.lockBytes)
     } catch  where error.errno == .badFileDescriptor {
-      // It was opened for reading, since this user may not write it; say which file that is.
+      // It was opened for reading, since this user may not write it; report which file that is.
       throw StoreError(problem: .notPermitted, store: store, cause: Errno.permissionDenied)
     }
     return isExclusive
@@ -77,8 +77,7 @@ struct SourceState: Equatable {
 
   /// Reads the state as it is now.
   ///
-  /// - Parameter settles: waits until no write can follow that another look does not tell from
-  ///   those before.
+  /// - Parameter settles: waits until any later write can be distinguished from earlier ones.
   init(of store: FilePath, settles: Bool = false) throws {
     usesWAL = try StoreHeader(reading: store).usesWAL
     fingerprint =

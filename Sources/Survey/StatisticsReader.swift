@@ -16,8 +16,8 @@ package struct StatisticsReader {
   /// How many rows mappings leave to others or behind, by the names of the sets of their keys.
   package let untaken: [String: Int64]
 
-  /// Takes the survey, the number of rows per slice that the user asked for, and how many rows are
-  /// in the sets of `UntakenRows`.
+  /// Takes the survey, the requested number of rows per slice, and how many rows are in the sets of
+  /// `UntakenRows`.
   package init(survey: StoreSurvey, sliceRows: Int64?, untaken: [String: Int64] = [:]) {
     self.survey = survey
     self.sliceRows = sliceRows

@@ -30,7 +30,7 @@ package struct StoreSurvey: Sendable {
   package let differences: SchemaDifferences
   /// Rows by table and entity number.
   package let rowCounts: TableCounts
-  /// The entity numbers of all rows of those tables whose rows were all looked at.
+  /// The entity numbers of all rows, for tables whose rows were all read.
   package let seenEntities: [String: Set<EntityNumber>]
   /// The highest primary keys ever assigned, by root entity.
   package let maxima: [String: Int64]
@@ -130,7 +130,7 @@ package struct StoreSurvey: Sendable {
   /// A pass over the rows of a store of so many bytes is not worth saving.
   private static let smallBytes: Int64 = 8 << 20
 
-  /// Rows of the tables by entity, of a large store as an index tells them.
+  /// Rows of the tables by entity, for a large store by an index.
   ///
   /// That is an estimate: workers count the rows themselves, and an index that knows of none is not
   /// believed.
@@ -186,7 +186,7 @@ package struct StoreSurvey: Sendable {
     }
   }
 
-  /// The same, as an estimate where nobody has counted the rows.
+  /// The same, as an estimate if the rows were not counted.
   package func estimatedRows(of program: TableProgram) -> Int64 {
     if let rows = history?.rows[program.sourceTable] { return rows }
     let counts = rowCounts.estimate(program.sourceTable)
@@ -195,7 +195,7 @@ package struct StoreSurvey: Sendable {
     }
   }
 
-  /// Whether a program leaves no rows of its table behind, as far as their entities tell.
+  /// Whether a program leaves no rows of its table behind, as far as their entities show.
   package func takesAllRows(_ program: TableProgram) -> Bool {
     // Of one entity all are taken, however many there are.
     estimatedRows(of: program) == estimatedRows(ofTable: program.sourceTable)
@@ -206,12 +206,12 @@ package struct StoreSurvey: Sendable {
     history?.rows[name] ?? rowCounts[name]?.values.reduce(0, +) ?? 0
   }
 
-  /// The same, as an estimate where nobody has counted the rows.
+  /// The same, as an estimate if the rows were not counted.
   package func estimatedRows(ofTable name: String) -> Int64 {
     history?.rows[name] ?? rowCounts.estimate(name)?.values.reduce(0, +) ?? 0
   }
 
-  /// The rows of any table, those of pairs as an index tells them.
+  /// The rows of any table, those of pairs by an index.
   package func someRows(ofTable name: String) throws(StoreError) -> Int64 {
     schema.joinTables.contains { $0.name == name }
       ? try reader.estimatedRowCount(of: name) : rows(ofTable: name)
@@ -239,7 +239,8 @@ package struct StoreSurvey: Sendable {
     return result
   }
 
-  /// Whether a store carries a model some of whose entities have other hashes than it says.
+  /// Whether the embedded model of a store has entities with hashes other than those in its
+  /// metadata.
   private static func carriesOtherModel(
     _ reader: StoreReader, metadata: StoreMetadata
   ) throws(StoreError) -> Bool {
@@ -247,7 +248,7 @@ package struct StoreSurvey: Sendable {
     do {
       carried = try reader.cachedModel()
     } catch  where error.problem == .modelCacheUnreadable {
-      // What nobody can read contradicts nothing.
+      // An unreadable model contradicts nothing.
       return false
     }
     guard let carried else { return false }
@@ -288,7 +289,7 @@ extension StoreSurvey {
     }
   }
 
-  /// The outline of the table with that root page, for which leaves all over it are read once.
+  /// The outline of the table with that root page, for which leaves across it are read once.
   package func outline(root: UInt32, of file: SourceFile) -> TableOutline {
     outlines.outline(root: root, of: file, pageSize: header.pageSize)
   }

@@ -2,8 +2,8 @@ package import Schema
 package import StoreFormat
 import Synchronization
 
-/// Rows of a store's tables by entity number; those that only their leaves tell are counted when
-/// somebody asks.
+/// Rows of a store's tables by entity number; those that only their leaves show are counted on
+/// request.
 ///
 /// Of a table that has no index the header of each leaf is read, which takes as long as all else
 /// where a large table stays as it is. An estimate needs some pages of it.
@@ -31,8 +31,8 @@ package final class TableCounts: Sendable {
     self.count = count
   }
 
-  /// The rows of a table by entity number, nil if the model has no such table; an estimate where
-  /// they cannot be counted, which is an error for whoever reads them.
+  /// The rows of a table by entity number, nil if the model has no such table; an estimate if they
+  /// cannot be counted, which is an error for their reader.
   package subscript(table: String) -> [EntityNumber: Int64]? {
     guard let one = bare[table] else { return known[table] }
     if let rows = counted.withLock({ $0[table] }) { return [one.number: rows] }
@@ -41,13 +41,13 @@ package final class TableCounts: Sendable {
     return [one.number: rows]
   }
 
-  /// The same, as an estimate where nobody has counted them.
+  /// The same, as an estimate if they were not counted.
   package func estimate(_ table: String) -> [EntityNumber: Int64]? {
     guard let one = bare[table] else { return known[table] }
     return [one.number: counted.withLock { $0[table] } ?? one.estimate]
   }
 
-  /// Counts all tables that nobody has asked for, on all processors.
+  /// Counts all tables that were not counted yet, on all processors.
   ///
   /// - Throws: `StoreError` where a table is damaged.
   package func countAll() throws(StoreError) {
@@ -68,7 +68,7 @@ package final class TableCounts: Sendable {
     return estimatedTotal
   }
 
-  /// All rows of all tables, as an estimate where nobody has counted them.
+  /// All rows of all tables, as an estimate if they were not counted.
   package var estimatedTotal: Int64 {
     (Array(known.keys) + bare.keys).reduce(0) {
       $0 + (estimate($1)?.values.reduce(0, +) ?? 0)

@@ -8,7 +8,7 @@ package struct UndoNote: ResumableFile, Hashable {
   /// The version of the note.
   package static let formatVersion = 1
 
-  /// A store as it is told from others.
+  /// The identity of a store.
   package struct State: Hashable, Codable, Sendable {
     /// The size of its main file.
     package var bytes: Int64

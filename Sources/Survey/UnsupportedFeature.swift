@@ -4,8 +4,8 @@ package enum UnsupportedFeature: String, Hashable, Codable, Sendable, CaseIterab
   case persistentHistory
   /// A migration that Core Data has not finished: tables and columns of the old version are there.
   case deferredMigration
-  /// Persistent history of a store that carries another model than that of its version hashes:
-  /// nobody knows by which of them its changes tell properties.
+  /// Persistent history of a store whose embedded model does not match its version hashes: it is
+  /// unknown which model its changes refer to.
   case historyOfOtherModel
   /// Mirroring to CloudKit: there are tables named `ANSCK…`.
   case cloudKitMirroring

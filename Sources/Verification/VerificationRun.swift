@@ -23,7 +23,7 @@ final class VerificationRun {
   let keptTables: Set<String>
   var report: VerificationReport
   private let progress: (VerificationProgress) -> Void
-  /// The check of the new store's pages, which goes on beside the comparison.
+  /// The check of the new store's pages, which runs in parallel to the comparison.
   var pages: IntegrityCheck?
   /// Whether long values are left out of rows, and compared in parts.
   let leavesLong: Bool

@@ -66,10 +66,12 @@ extension GenerationReport.Note {
   package var sentence: String {
     let place = "\(entity).\(property)"
     switch reason {
-    case .derivationNotComputed: return "\(place) is derived in a way that Godwit cannot compute; "
-      + "it is nil."
-    case .validationNotHonoured: return "\(place) has a validation rule that the generated values "
-      + "ignore."
+    case .derivationNotComputed:
+      return "\(place) is derived in a way that Godwit cannot compute; "
+        + "it is nil."
+    case .validationNotHonoured:
+      return "\(place) has a validation rule that the generated values "
+        + "ignore."
     case .mandatoryLeftEmpty: return "\(place) is mandatory, and some objects lack it."
     case .maximumExceeded: return "\(place) holds more objects than its maximum."
     case .limitedByConstraint: return "\(place) is limited by a uniqueness constraint."

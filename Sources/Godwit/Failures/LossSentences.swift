@@ -78,8 +78,8 @@ extension MigrationFailure {
       .impossible,
       [
         "\(store) has no entity in common with \(target.map(\.string).joined(separator: ", ")), "
-          + "which seems to be the model of another app [\(code)]: name another model, or use "
-          + "\(option: .allowLoss) to drop everything.",
+          + "apparently of another app [\(code)]: name another model, or use \(option: .allowLoss) "
+          + "to drop everything.",
         "the store has:",
       ] + lines(hashes: hashes) + ["the model has:"] + lines(hashes: others), code: code)
   }

@@ -32,8 +32,8 @@ extension MigrationFailure {
     case .embeddedModel(let side, let problem):
       self.init(
         .damaged,
-        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem.words)), and the "
-          + "model at its recorded path does not exist either: put that model next to it.")
+        "\(file) embeds a \(side.rawValue) model that cannot be read (\(problem.words)), and none "
+          + "exists at its recorded path: put the model next to it.")
     default: self.init(.damaged, "\(at): \(Self.text(error: error)); check the file.")
     }
   }
@@ -107,8 +107,8 @@ extension MappingProblem {
         + "\(error.text)."
     case .valueless(let error): "its expression has no value: \(error)."
     case .pathFromNothing(let path):
-      "it reads \(path) without an object, which gives nil: write \"\(path)\" in quotation marks "
-        + "for a text, or $source.\(path) for a property of the source object."
+      "it reads \(path) without an object: write \"\(path)\" in quotation marks for a text, or "
+        + "$source.\(path) for a property of the source object."
     case .valuePropertyMissing(let value, let key):
       "it reads \(key), which \(value.kindName) does not have."
     case .constantRefused(let value, let entity, let type, let unfit):

@@ -206,12 +206,11 @@ extension UnsupportedFeature {
       "has a lightweight migration that Core Data has partly deferred: open it once with an app "
         + "that finishes the migration (finishDeferredLightweightMigration)."
     case .historyOfOtherModel:
-      "has persistent history, but its embedded model does not match its version hashes, so the "
-        + "history is ambiguous: open it once with the app, or use \(choice: .history(.drop))."
+      "has persistent history, but its embedded model does not match its version hashes: open it "
+        + "once with the app, or use \(choice: .history(.drop))."
     case .cloudKitMirroring:
-      "is mirrored with CloudKit, and migrating CloudKit's tables is untested on real stores; "
-        + "without its record metadata, every object would be uploaded again as a duplicate: use "
-        + "\(choice: .cloudKit(.carry)) to carry the tables over as documented "
+      "is mirrored with CloudKit, and migrating CloudKit's tables is untested on real stores: use "
+        + "\(choice: .cloudKit(.carry)) to carry them over as documented "
         + "(docs/how-to/cloudkit.md), and keep the old store."
     }
   }

@@ -23,8 +23,7 @@ extension MirroringObstacle {
         + "store."
     case .mayHoldNumbers(let count):
       "\(CountText(count, "value")) that may be entity numbers, which would change "
-        + "(docs/how-to/cloudkit.md): keep the numbers of all entities by giving new entities "
-        + "names that sort after the old ones."
+        + "(docs/how-to/cloudkit.md): give new entities names that sort after the old ones."
     case .leadsToRecords(let count):
       "\(CountText(count, "value")) that lead\(count == 1 ? "s" : "") to record metadata of "
         + "removed entities, and the right treatment is not known: keep the entities."

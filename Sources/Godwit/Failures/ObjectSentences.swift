@@ -115,7 +115,7 @@ extension ObjectMigrationError {
       "the mapping model names policies that are not registered: "
         + names.joined(separator: ", ")
         + "; register each under this name, in an executable that links Godwit "
-          + "(docs/how-to/policies-in-your-tool.md)"
+        + "(docs/how-to/policies-in-your-tool.md)"
     case .policyFailed(let hook): "the policy failed in \(hook)"
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "

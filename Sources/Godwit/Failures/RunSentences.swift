@@ -108,7 +108,7 @@ extension MigrationFailure {
     case .shardUnseen(let path):
       self.init(
         .notFound,
-        "a worker has made \(path), which does not exist here: the work folder must be on a file "
+        "a worker has made \(path), which does not exist here: put the work folder on a file "
           + "system that all machines share (\(option: .work) names another folder).")
     case .manifestForeign(let path):
       self.init(
@@ -160,8 +160,8 @@ extension MigrationFailure {
   /// The failure of a program whose workers would run the program itself.
   static let forgottenWorker = MigrationFailure(
     .usage, kind: .workerForgotten,
-    "this program never calls GodwitWorker.runIfRequested(), so each of its workers would run the "
-      + "whole program again: make it the first call of main, or name another executable as "
+    "this program never calls GodwitWorker.runIfRequested(), so each worker would run the whole "
+      + "program: make it the first call of main, or name another executable as "
       + "`resources.executable`.")
 
   /// The failure of a process that cannot find its arguments.

@@ -85,8 +85,10 @@ extension MigrationFailure {
           + "it from a backup, or try to recover it.")
     case .keysMissing(let tables):
       let names = tables.joined(separator: ", ")
-      self.init(.damaged, "\(file) has tables whose row number is not Z_PK (\(names)): restore it "
-        + "from a backup.")
+      self.init(
+        .damaged,
+        "\(file) has tables whose row number is not Z_PK (\(names)): restore it "
+          + "from a backup.")
     case .numbersAsTexts(let tables):
       let names = tables.joined(separator: ", ")
       self.init(
@@ -218,8 +220,9 @@ extension MigrationFailure {
     let damage = MigrationFailure(error.damage)
     let outlook =
       switch error.outlook {
-      case .takes(let found): "`\(option: .salvage)` would migrate "
-        + "\(StoreMigration.Salvage(found))."
+      case .takes(let found):
+        "`\(option: .salvage)` would migrate "
+          + "\(StoreMigration.Salvage(found))."
       case .lacks(let parts):
         "`\(option: .salvage)` would migrate nothing: \(parts.joined(separator: ", ")) cannot be "
           + "read."

@@ -191,8 +191,8 @@ extension MigrationFailure {
     case .lost(let status, nil):
       self.init(
         .inUse,
-        "\(order): the launcher ended with status \(status) and started no worker: run it alone, "
-          + "with `true` after it, to see why, and start the same command again.")
+        "\(order): the launcher ended with status \(status) and started no worker: run it with "
+          + "`true` after it to see why, then start the same command again.")
     }
   }
 

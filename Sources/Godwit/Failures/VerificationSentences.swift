@@ -251,8 +251,8 @@ extension MigrationFailure {
         "\(stores.new) was made with \(path), as \(file) states, and that file does not exist or "
           + "cannot be read: name the mapping model with \(option: .mapping)."
       case .mappingChanged(let path):
-        "\(stores.new) was made by \(path), as \(file) says, and it has changed since: name the "
-          + "mapping model as it was with \(option: .mapping)."
+        "\(stores.new) was made with \(path), as \(file) states, and that file has changed since: "
+          + "name its earlier form with \(option: .mapping)."
       }
     self.init(.usage, sentence)
   }

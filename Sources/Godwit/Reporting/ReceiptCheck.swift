@@ -182,7 +182,8 @@ extension MigrationReceipt.Store {
       lines.append("it has \(GroupedText(bytes)) bytes, not \(GroupedText(expected.bytes)).")
     }
     lines += countDifferences(from: expected) ?? []
-    let edited = "its bytes are those of the receipt, but other fields differ: the receipt was "
+    let edited =
+      "its bytes are those of the receipt, but other fields differ: the receipt was "
       + "edited."
     return lines.isEmpty ? [] : [edited] + lines
   }

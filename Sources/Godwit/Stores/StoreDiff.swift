@@ -204,8 +204,11 @@ public struct StoreDiff: Sendable {
       try one.access.requireUnchanged()
       try other.access.requireUnchanged()
       var notes: [String] = []
-      if one.metadata.uuid != other.metadata.uuid { notes.append("The stores have different "
-        + "UUIDs.") }
+      if one.metadata.uuid != other.metadata.uuid {
+        notes.append(
+          "The stores have different "
+            + "UUIDs.")
+      }
       if !ModelComparison(from: one.model, to: other.model).isAlike {
         notes.append("Their models differ in parts that no version hash covers.")
       }

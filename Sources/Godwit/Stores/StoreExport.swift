@@ -278,8 +278,9 @@ extension StoreExport.Report {
           + "\(missingFiles.first ?? ""): the export has the name instead of the value.")
     }
     if !otherTables.isEmpty {
-      notes.append("Tables that are not part of the model are not exported: "
-        + "\(ListText(otherTables)).")
+      notes.append(
+        "Tables that are not part of the model are not exported: "
+          + "\(ListText(otherTables)).")
     }
     return notes
   }

@@ -110,8 +110,10 @@ extension MigrationSuggestion {
         + (trial.isCompared ? ", and compared with the store" : "")
     }
     let hasChoice = choices.contains { $0.words.first?.hasPrefix("--on-") == true }
-    let none = hasChoice ? "; nothing is lost except what the options "
-      + "permit." : "; nothing is lost."
+    let none =
+      hasChoice
+      ? "; nothing is lost except what the options "
+        + "permit." : "; nothing is lost."
     let losses = trial.losses.isEmpty ? none : ". It loses:"
     return ["Tried \(how ?? "on the store, whose values fit")\(losses)"]
       + trial.losses.map { "  \($0)" }

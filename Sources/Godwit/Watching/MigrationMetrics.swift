@@ -134,8 +134,10 @@ struct MetricsWriter {
     }
     if progress.atWork.workOrderCount > 0 {
       gauge("workers", "Workers at work.", Double(progress.workOrdersAtWork.count))
-      gauge("retries", "Workers that ended before their rows were "
-        + "complete.", Double(progress.retries))
+      gauge(
+        "retries",
+        "Workers that ended before their rows were "
+          + "complete.", Double(progress.retries))
     }
     gauge("workers_wanted", "The maximum number of workers at a time.", Double(progress.workers))
     gauge(

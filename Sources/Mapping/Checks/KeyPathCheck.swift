@@ -1,7 +1,7 @@
 package import Expressions
 package import ObjectModel
 
-/// Where a key path of a source object leads, as far as the models tell.
+/// The end of a key path of a source object, as far as the models show it.
 package enum KeyPathEnd: Hashable, Sendable {
   /// Objects of no entity on the way have a property of that name.
   case missing(entity: String, key: String)

@@ -11,7 +11,7 @@ package struct MappingProblem: Hashable, Sendable {
     case propertyMissing(entity: String)
     /// An expression reads a property that the source entity does not have.
     case sourcePropertyMissing(entity: String, property: String)
-    /// An expression asks for what a mapping made that does not exist.
+    /// An expression refers to objects of a mapping that does not exist.
     case mappingMissing(String)
     /// A relationship holds objects of an entity, and no mapping makes such of those of another.
     case notMadeFrom(String, holding: String)
@@ -35,7 +35,7 @@ package struct MappingProblem: Hashable, Sendable {
     case valuePropertyMissing(of: AttributeValue, key: String)
     /// A constant, or one of those that an expression yields, has no place in its attribute.
     case constantRefused(AttributeValue, entity: String, type: AttributeType, UnfitValue)
-    /// An expression casts values of a kind of which none has a form of the class; an example.
+    /// An expression casts values whose kind has no form of the class; an example.
     case castRefused(AttributeValue, to: String)
     /// What an expression yields is of another kind than its attribute; an example of it.
     case kindRefused(AttributeValue, entity: String, type: AttributeType)
@@ -55,8 +55,7 @@ package struct MappingProblem: Hashable, Sendable {
 
 /// Looks in mapping models for names that lead nowhere, before anything is migrated by them.
 ///
-/// Of a mapping with a policy only its entities are looked at: what the policy makes of the rest is
-/// its own business.
+/// For a mapping with a policy only the entities are checked, since the policy decides the rest.
 package struct MappingCheck {
   /// All problems, in the order of the mappings.
   package private(set) var problems: [MappingProblem] = []
@@ -124,7 +123,7 @@ package struct MappingCheck {
     if let old, mapping.makesObjects { checkValues(of: mapping, old: old, new: new) }
   }
 
-  /// What the expressions of properties yield, as far as the models tell.
+  /// Checks the results of property expressions, as far as the models show them.
   private mutating func checkValues(of mapping: EntityMapping, old: Entity, new: Entity) {
     let check = ValueCheck(model: source, entity: old)
     func note(_ found: [MappingProblem.Reason], property: String) {

@@ -44,7 +44,7 @@ package struct MappingLosses: Hashable, Sendable {
   private let reads: [PropertiesRead]
   /// What the expressions of all mappings read.
   package private(set) var read = PropertiesRead()
-  /// What filters ask of the objects that are related to new ones, which is how those have it.
+  /// The properties that filters read from objects related to new ones.
   private let chosen: PropertiesRead
   /// The entities whose objects mappings take; those of others are lost with their references.
   private let taken: Set<String>
@@ -81,7 +81,7 @@ package struct MappingLosses: Hashable, Sendable {
       mappings[taker].destinationEntityName.flatMap { destination.entity(name: $0) }
     }
     guard !made.isEmpty else { return }
-    // As a rule everything is read, and nobody asks why it would not be.
+    // Usually everything is read, and the details are not needed.
     var known: [PropertyMatch]?
     func matches() -> [PropertyMatch] {
       let matches =
@@ -154,7 +154,8 @@ package struct MappingLosses: Hashable, Sendable {
       entity: entity.name, kind: .relationship(relationship.name), cause: cause)
     if let inverse = source.inverse(of: relationship) {
       let others = source.family(of: relationship.destinationEntityName).map(\.name)
-      // What nobody reads is lost to all objects, those that no mapping takes among them.
+      // A property that nothing reads is lost for all objects, including those that no mapping
+      // takes.
       if others.contains(where: { read.contains(inverse.name, of: $0) || hasPolicy(of: $0) })
         || hasPolicy(takers)
       {
@@ -196,7 +197,7 @@ package struct MappingLosses: Hashable, Sendable {
     if loss.targets?.isEmpty == false { possible.append(loss) }
   }
 
-  /// The entities of a relationship's objects of which some mapping does not read the other end.
+  /// The entities of a relationship's objects for which some mapping does not read the other end.
   private func unreadTargets(of relationship: Relationship) -> Set<String> {
     let others = source.family(of: relationship.destinationEntityName).map(\.name)
     guard !relationship.isOrdered, let inverse = source.inverse(of: relationship) else {

@@ -1,4 +1,4 @@
-/// What whoever migrates, checks or verifies can choose, without the word by which it is chosen.
+/// The options of a migration, check or verification, independent of their spelling.
 package enum MigrationOption: Hashable, Sendable, CaseIterable {
   case accept, allowLoss, checkSource, cloudKit, discardOld, elements, engine, entity, extraTables
   case failOnLoss, graph, history, inferOnly, joinTable, json, label, leaveOut, limit, mapping

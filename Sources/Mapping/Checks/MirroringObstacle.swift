@@ -47,7 +47,7 @@ package enum MirroringObstacle: Hashable, Sendable {
   case mayHoldNumbers(count: Int64)
   /// Values of a column lead to rows of record metadata that would go; how many.
   case leadsToRecords(count: Int64)
-  // What is asked for
+  // Requested options
   /// An option of the migration, which removes or changes what iCloud relies on.
   case option(MigrationChoice)
 }

@@ -1,8 +1,8 @@
 import Expressions
 package import ObjectModel
 
-/// Compares two models as CloudKit does: whatever is there stays as it is, and what is new asks
-/// nothing of objects that lack it.
+/// Compares two models as CloudKit does: existing parts stay unchanged, and new parts require
+/// nothing of existing objects.
 package struct MirroringRules {
   private let mapping: MappingModel
   private let source: ManagedObjectModel

@@ -1,7 +1,7 @@
 import Expressions
 import ObjectModel
 
-/// Looks for names of new objects and of sorted relationships that lead nowhere.
+/// Finds names of new objects and of sorted relationships that do not exist.
 struct NewObjectCheck {
   let model: MappingModel
   let source: ManagedObjectModel

@@ -24,11 +24,11 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case conversion
   /// The rows are of no entity of the store's model.
   case unknownEntity
-  /// The entity numbers beside references are of no entity that the relationship leads to.
+  /// The entity numbers next to references are of no entity that the relationship can lead to.
   case unknownReference
-  /// The references lead to objects that are not there, and whoever migrates wants none of them.
+  /// The references lead to objects that do not exist, and the user chose to fail for them.
   case dangling
-  /// The objects agree with another one that stays, by a choice of whoever migrates.
+  /// The objects duplicate another one that stays, by the user's choice.
   case duplicate
   /// The objects would lack a mandatory to-one relationship, and a choice drops them.
   case missingReference
@@ -36,9 +36,9 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case severalObjects
   /// The rows of a join table lack one of their two keys.
   case missingKey
-  /// Persistent history goes, since the objects are made anew or whoever migrates wants none.
+  /// Persistent history is dropped, since the objects are made one by one or by the user's choice.
   case history
-  /// The destination model asks for an index of a form that only Core Data can make.
+  /// The destination model requires an index in a form that only Core Data can make.
   case index
   /// Rows of CloudKit's record metadata go, since their entity is none of the destination's.
   case cloudKit
@@ -51,10 +51,10 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   /// The destination model removes it, and the store that has it is removed as well.
   case lastCopy
 
-  /// Whether the data go because the destination model says so, as they go with Core Data.
+  /// Whether the destination model removes the data, as in Core Data.
   package var isByModel: Bool { self == .removed }
 
-  /// Whether the data go by a choice of the user's, who is not asked again.
+  /// Whether the data is lost by a choice of the user, which needs no further consent.
   package var isByChoice: Bool { self == .severalObjects || self == .duplicate }
 }
 
@@ -83,7 +83,7 @@ package struct PossibleLoss: Hashable, Sendable {
   /// Whether few values are lost, if any: those that the attribute's own type does not allow, such
   /// as a text in a column of numbers, and whole numbers that are too large for floating point.
   ///
-  /// Whoever converts them comes across them.
+  /// The conversion finds them.
   package var isOfOddValues = false
   /// The source entities to whose objects references are lost; nil where those to all objects are.
   package var targets: Set<String>?

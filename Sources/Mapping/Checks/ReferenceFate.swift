@@ -69,8 +69,8 @@ extension ReferenceFates {
     (makers[entity] ?? []).contains { !$0.properties(reading: relationship).isEmpty }
   }
 
-  /// The destination relationships that may continue one of an entity, where mappings or the models
-  /// say so.
+  /// The destination relationships that may continue one of an entity, by the mappings or the
+  /// models.
   package func continuations(of relationship: String, in entity: String) -> Set<String> {
     guard let old = source.entity(name: entity) else { return [] }
     let entities = RenamingMatch.entities(from: source, to: destination)

@@ -110,7 +110,7 @@ package struct ReferenceFates: Sendable {
 
   // MARK: Places
 
-  /// The references of one relationship, of which some may be lost.
+  /// The references of one relationship, some of which may be lost.
   package struct Place: Sendable {
     /// The entity that declares the relationship.
     package var entity: String
@@ -130,7 +130,8 @@ package struct ReferenceFates: Sendable {
     package var isOpen: Bool
     /// Whether no mapping reads it, from either end.
     package var isUnread: Bool
-    /// Whether several references may come to one place, of which one stays.
+    /// The rule by which one of several references to the same place stays; nil if there is never
+    /// more than one.
     package var winner: Winner?
     /// Destination relationships that continue it: entity and name.
     package var continuations: [Continuation]

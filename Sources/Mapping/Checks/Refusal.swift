@@ -55,12 +55,12 @@ package struct Refusal: Hashable, Sendable {
     case relationshipForm
     /// A demand that `count` objects of the store break; some of their keys, the lowest first.
     case condition(Condition.Demand, count: Int64, keys: [Int64])
-    /// Data would be lost, and nothing says that they may.
+    /// Data would be lost without consent.
     case loss(LossCause, count: Int64, keys: [Int64])
     /// Files that hold `count` external values cannot be had; some of the keys of their objects,
     /// the lowest first, and some of the files' names.
     case externalFiles(ExternalFileFault, count: Int64, keys: [Int64], names: [String])
-    /// CloudKit mirroring could not go on; the place may be a table and its column.
+    /// CloudKit mirroring could not continue; the place may be a table and its column.
     case mirroring(MirroringObstacle)
   }
 
@@ -93,7 +93,7 @@ package struct Refusal: Hashable, Sendable {
 }
 
 extension Refusal.Reason {
-  /// Whether a mapping model can say what inference cannot decide.
+  /// Whether a mapping model can define what inference cannot decide.
   package var isLiftedByMapping: Bool {
     switch self {
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,

@@ -8,7 +8,7 @@ extension EntityMapping {
   }
 }
 
-/// Looks for what keeps the objects of a mapping model together.
+/// Finds what prevents a mapping model from running row by row.
 struct RowCheck {
   let mapping: MappingModel
   let source: ManagedObjectModel
@@ -71,8 +71,8 @@ struct RowCheck {
       + valuesLeftOut(by: entityMapping, old: old, new: new)
   }
 
-  /// That there are no objects, for each attribute of which they would have no value, or another
-  /// one than the model says.
+  /// The condition that there are no objects, for each attribute for which they would have no
+  /// value, or a value other than the model's default.
   private func valuesLeftOut(
     by mapping: EntityMapping, old: Entity, new: Entity
   ) -> [Condition] {
@@ -91,7 +91,7 @@ struct RowCheck {
       }
   }
 
-  /// Whether a predicate asks for the moment; one that cannot be read is refused when it is asked.
+  /// Whether a predicate reads the current time; an unreadable one is refused when it is evaluated.
   private func mayTell(time predicate: String) -> Bool {
     guard let predicate = try? ValuePredicate(format: predicate) else { return false }
     return predicate.expressions.contains(where: \.tellsTime)
@@ -104,8 +104,8 @@ struct RowCheck {
     return (old, new)
   }
 
-  /// Whether each object of a mapping becomes one object, nothing else becomes one of those, and no
-  /// policy has a say.
+  /// Whether each object of a mapping becomes exactly one object, from this mapping alone and
+  /// without a policy.
   func isPlain(_ entityMapping: EntityMapping) -> Bool {
     // Of several mapping models two mappings may have one name.
     guard let (old, new) = ends(of: entityMapping),
@@ -118,7 +118,7 @@ struct RowCheck {
       }
   }
 
-  /// What a plain mapping demands of its objects, as far as their rows tell it.
+  /// The conditions of a plain mapping on its objects, as far as their rows show them.
   func plainConditions(of entityMapping: EntityMapping) -> [Condition] {
     guard let (old, new) = ends(of: entityMapping) else { return [] }
     // A constraint compares all objects of a table.
@@ -315,7 +315,7 @@ struct RowCheck {
   }
 
   /// Whether a mapping makes all that the destination relationship can hold of what the source
-  /// relationship holds; what others make of it is elsewhere, and looked for by nobody.
+  /// relationship holds; objects that other mappings make are elsewhere, and not searched.
   private func takesAll(_ old: Relationship, new: Relationship, name: String) -> Bool {
     made(of: old).allSatisfy { ($0.name == name) == isHeld($0, by: new) }
   }

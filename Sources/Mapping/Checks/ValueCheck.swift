@@ -1,7 +1,7 @@
 import Expressions
 import ObjectModel
 
-/// Tells of value expressions, before any object is read, that no object can get a value by them.
+/// Finds value expressions that cannot give any object a value, before an object is read.
 struct ValueCheck {
   /// The model of the source.
   let model: ManagedObjectModel
@@ -28,7 +28,7 @@ struct ValueCheck {
         _ = try attribute.type.fitted(example)
         return nil
       } catch {
-        // An example tells the kind of the values and not their size.
+        // An example shows the kind of the values, not their size.
         guard error == .kind else { return nil }
         return .kindRefused(example, entity: new.name, type: attribute.type)
       }
@@ -66,7 +66,7 @@ struct ValueCheck {
     }
   }
 
-  /// Casts of what objects have to classes of which no value of that kind has a form.
+  /// Casts to classes in which no value of that kind has a form.
   private func impossibleCasts(in expression: ValueExpression) -> [MappingProblem.Reason] {
     let inner = expression.parts.flatMap(impossibleCasts)
     guard case .builtIn(BuiltInFunction.cast.rawValue, let arguments) = expression,
@@ -161,8 +161,8 @@ struct ValueCheck {
 }
 
 extension ManagedObjectModel {
-  /// The mandatory attributes of an entity that a mapping gives no value of any object: nothing is
-  /// said of them and they have no default value, or nil is.
+  /// The mandatory attributes of an entity that get no value in any object: the mapping omits them
+  /// and they have no default, or it assigns nil.
   ///
   /// What a policy does is its own business.
   func attributesWithoutValue(

@@ -5,7 +5,7 @@ package import ObjectModel
 package struct MappingLink: Hashable, Sendable {
   /// What makes a link.
   package enum Cause: Hashable, Sendable {
-    /// A value expression asks what the other mapping made of source objects.
+    /// A value expression refers to objects that the other mapping made of source objects.
     case association
     /// No value expression fills the relationship, but a migration policy may.
     case policy
@@ -35,7 +35,7 @@ package struct MappingLink: Hashable, Sendable {
 package struct MappingLinks {
   /// Links within one mapping and to mappings that do not exist are left out.
   package private(set) var links: [MappingLink] = []
-  /// Names that value expressions ask for and no mapping has, with the place that asks.
+  /// Names in value expressions that no mapping has, with their place.
   package private(set) var missing: [MappingLink] = []
 
   private let mappings: [EntityMapping]
@@ -149,7 +149,7 @@ package struct MappingLinks {
   }
 }
 
-/// The calls in an expression that ask the migration manager for destination objects.
+/// The calls in an expression that request destination objects from the migration manager.
 struct ManagerCalls {
   enum Call: Hashable {
     /// By the mapping's name; nil where the name is computed.

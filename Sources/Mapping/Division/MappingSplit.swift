@@ -45,8 +45,8 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
     /// Another mapping model of the set, or the same one, takes the same objects to the same
     /// entity.
     case coveredTwice(mapping: String, otherPiece: String, otherMapping: String)
-    /// A value expression asks for what a mapping of another piece made, which is forgotten by
-    /// then.
+    /// A value expression refers to objects of a mapping in another piece, which are no longer
+    /// known.
     case related(MappingLink, otherPiece: String)
     /// A value expression names a mapping that no mapping model of the set has.
     case mappingMissing(MappingLink)

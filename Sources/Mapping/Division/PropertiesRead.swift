@@ -10,7 +10,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
   /// Makes an empty set.
   package init() {}
 
-  /// Notes a property, whose entity is the one of the object that was asked.
+  /// Records a property, with the entity of the object that it was read from.
   package mutating func add(_ property: String, of entity: String) {
     names[entity, default: []].insert(property)
   }
@@ -58,7 +58,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     }
   }
 
-  /// Adds what the filter of a mapping asks of objects that are related to new ones.
+  /// Adds the properties that the filter of a mapping reads from objects related to new ones.
   mutating func addFilter(of mapping: EntityMapping, source: ManagedObjectModel) {
     guard let objects = mapping.newObjects, !objects.relationships.isEmpty,
       let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
@@ -146,7 +146,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
 
   /// What an entity has under a key.
   private struct Found {
-    /// The entities of which objects of a relationship may be.
+    /// The possible entities of a relationship's objects.
     var entities: [Entity]
     /// The names of the elements of a composite attribute.
     var elements: [String]

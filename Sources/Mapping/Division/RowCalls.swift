@@ -41,8 +41,8 @@ package struct RowCalls: Hashable, Sendable {
 
   /// Whether mappings choose among objects by filters.
   package var isFiltered: Bool { mapping.entityMappings.contains(where: \.isFiltered) }
-  /// Whether entities are filtered, split or merged, so that a number alone does not tell what a
-  /// row becomes, or came from.
+  /// Whether entities are filtered, split or merged, so that the entity number alone does not
+  /// determine the result or the origin of a row.
   package let isDivided: Bool
 
   /// Whether nothing is computed: values are copied, converted or constant.
@@ -68,8 +68,8 @@ extension PropertyMapping {
   package var isComputed: Bool { if case .computed = origin { true } else { false } }
 }
 
-/// What mapping models that are carried out object by object demand of the objects of a store, as
-/// far as its rows tell it beforehand.
+/// The conditions of mapping models that run object by object, as far as the rows of the store show
+/// them beforehand.
 package struct PlainDemands: Hashable, Sendable {
   /// The mappings of all models.
   package let mapping: MappingModel
@@ -78,8 +78,8 @@ package struct PlainDemands: Hashable, Sendable {
   /// Values that the types of such mappings may change.
   package private(set) var conversions: [PossibleLoss] = []
 
-  /// Looks at each entity mapping that is the only one to take its objects and to make others of
-  /// them, all of them, and without a policy.
+  /// Checks each entity mapping without a policy that alone takes all of its objects and makes
+  /// others of them.
   package init(
     models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel,
     validates: Bool

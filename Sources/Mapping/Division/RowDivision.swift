@@ -3,8 +3,7 @@ import ObjectModel
 
 /// Which mappings may divide the rows of an entity among them, and put rows of several together.
 extension RowCheck {
-  /// Whether the rows of another mapping and those of one cannot be told from each other, or would
-  /// have the keys of each other.
+  /// Whether the rows of two mappings cannot be distinguished, or would have the same keys.
   func clashes(
     _ other: EntityMapping, with entityMapping: EntityMapping, old: Entity, new: Entity
   ) -> Bool {
@@ -29,7 +28,7 @@ extension RowCheck {
       }
   }
 
-  /// The source entities of which several mappings make objects of one table.
+  /// The source entities from which several mappings make objects of one table.
   var exclusive: Set<String> {
     var found: Set<[String]> = []
     return Set(

@@ -5,8 +5,8 @@ extension MappingModel {
   /// The mapping model with the mappings of composite attributes in the form of those of their
   /// elements, which have the columns.
   ///
-  /// A mapping of a whole composite yields a dictionary, from which each element takes what its
-  /// name says; an element that has a mapping of its own, such as `author.id`, keeps it.
+  /// A mapping of a whole composite yields a dictionary, from which each element takes the entry of
+  /// its name; an element that has a mapping of its own, such as `author.id`, keeps it.
   package func expandingComposites(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> MappingModel {
@@ -69,8 +69,8 @@ private struct CompositeExpansion {
 }
 
 extension ValueExpression {
-  /// The key path of `$source` that is read, where the expression is nothing more than that, or
-  /// that with another value in the place of nil.
+  /// The key path of `$source` that is read, if the expression is only that, or that with another
+  /// value instead of nil.
   fileprivate var sourcePath: String? {
     switch self {
     case .keyPath(.variable("source")?, let path): path

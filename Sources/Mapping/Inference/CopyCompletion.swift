@@ -74,7 +74,7 @@ private struct CopyCompletion {
       && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
   }
 
-  /// Whether a mapping of the objects at the other end says something else than a copy would.
+  /// Whether a mapping of the objects at the other end differs from a copy.
   private func isSaidOtherwise(
     _ relationship: Relationship, continuing before: Relationship, by entityMapping: EntityMapping
   ) -> Bool {

@@ -23,7 +23,7 @@ package struct LockedVersion: Hashable, Codable, Sendable {
     case entityGone(String)
     /// An entity that was not there.
     case entityNew(String)
-    /// Something of an entity itself, in words; nothing where only the hash tells it.
+    /// A property of an entity itself, in words; empty if only the hash shows the difference.
     case entity(String, old: String, new: String)
     /// A property that is not there any more.
     case propertyGone(entity: String, String)

@@ -159,7 +159,7 @@ package struct MappingInference {
     destination.lineage(of: entity).flatMap(\.uniquenessConstraints).contains([attribute.name])
   }
 
-  /// Refuses a derived attribute whose values nobody but Core Data can compute.
+  /// Refuses a derived attribute whose values only Core Data can compute.
   private mutating func refuseOpenDerivation(_ attribute: Attribute, declaring: String) {
     if let entity = destination.entity(name: declaring),
       let form = destination.derivationForm(of: attribute, in: entity),
@@ -260,8 +260,8 @@ package struct MappingInference {
     }
   }
 
-  /// Whether the inverse of a relationship was to-many, is to-one, and goes on: what its objects
-  /// have of it is demanded there.
+  /// Whether the inverse of a relationship was to-many, is to-one, and continues: the condition on
+  /// its objects is part of the inverse.
   private func isCounted(fromInverseOf new: Relationship, old: Relationship) -> Bool {
     guard let (newOwner, inverse) = destination.inverseWithOwner(of: new), !inverse.isToMany,
       let (_, oldInverse) = source.inverseWithOwner(of: old), oldInverse.isToMany,

@@ -1,11 +1,11 @@
 package import ObjectModel
 
-/// What two models say differently, and which entities and properties of the one continue those of
-/// the other.
+/// The differences of two models, and which entities and properties of one continue those of the
+/// other.
 ///
 /// Entities and properties are paired as a mapping is inferred (docs/reference/migration.md,
-/// "Renaming"); what no mapping looks at, such as transient properties and indexes, is paired by
-/// name.
+/// "Renaming"); parts that no mapping reads, such as transient properties and indexes, are paired
+/// by name.
 package struct ModelComparison: Hashable, Codable, Sendable {
   /// What became of an entity, a property or an index.
   package enum Fate: String, Hashable, Codable, Sendable, CaseIterable {
@@ -31,9 +31,9 @@ package struct ModelComparison: Hashable, Codable, Sendable {
   package struct Change: Hashable, Codable, Sendable {
     /// The aspect in words, such as `type` or `delete rule`.
     package var aspect: String
-    /// What the first model says.
+    /// The value in the first model.
     package var old: String?
-    /// What the second model says.
+    /// The value in the second model.
     package var new: String?
   }
 

@@ -1,7 +1,7 @@
 import Expressions
 package import ObjectModel
 
-/// One thing that a model says, in words; two lists of one kind have the same aspects.
+/// One property of a model, in words; two lists of one kind have the same aspects.
 struct ModelFact: Hashable {
   let aspect: String
   /// The value; nil for nothing.
@@ -11,7 +11,7 @@ struct ModelFact: Hashable {
   init(_ aspect: String, _ flag: Bool) { self.init(aspect, flag ? "yes" : Self.no) }
   init(_ aspect: String, _ number: Int64?) { self.init(aspect, number.map { "\($0)" }) }
 
-  /// What flags say that are not set.
+  /// The value of flags that are not set.
   static let no = "no"
 
   /// What differs; an empty list stands for nothing.
@@ -138,9 +138,9 @@ extension ModelFact {
     return list(pairs.sorted { $0.0 < $1.0 }.map(\.1))
   }
 
-  /// An archive that nobody reads, so that two different ones differ in words.
+  /// A description of an archive that is not decoded, different for different archives.
   static func archive(_ bytes: [UInt8]) -> String {
-    // FNV-1a, which is enough to tell two archives apart.
+    // FNV-1a, which is enough to distinguish two archives.
     let sum = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     return "an archive of \(bytes.count) bytes (\(String(sum, radix: 16)))"
   }

@@ -89,7 +89,7 @@ struct PropertyMatch {
     let derived = Set(oldAttributes.filter { $0.derivation != nil }.map(\.name))
     let kept = Set(
       pairs.sourceByDestination.filter { !computed.contains($0) || derived.contains($1) }.values)
-    // A derived value is computed anew, so dropping one loses nothing.
+    // A derived value is computed again, so dropping one loses nothing.
     droppedAttributes = oldAttributes.filter { !kept.contains($0.name) && $0.derivation == nil }
       .map(\.name).sorted()
     droppedRelationships = oldRelationships.map(\.name).filter { !kept.contains($0) }.sorted()
@@ -126,8 +126,8 @@ struct PropertyMatch {
     return result
   }
 
-  /// Composites by name, and the types of their elements by what follows it; none of which an
-  /// element is not wanted.
+  /// Composites by name, and the types of their elements by what follows it; none if an element is
+  /// missing there.
   private static func composites(
     in leaves: [Attribute], where isWanted: (String) -> Bool
   ) -> [(name: String, elements: [String: AttributeType])] {
@@ -142,7 +142,7 @@ struct PropertyMatch {
     }
   }
 
-  /// Attributes of one name or identifier of which one is composite and the other is not.
+  /// Pairs of attributes with one name or identifier, one composite and one not.
   private static func changedForms(
     from old: [Attribute], to new: [Attribute], pairs: [String: String]
   ) -> [String: (old: AttributeType, new: AttributeType)] {
@@ -200,7 +200,7 @@ struct PropertyMatch {
   }
 
   /// Whether different values of an attribute may become the same one: by losing a fraction or
-  /// precision, or by a default in the place of nil.
+  /// precision, or by a default instead of nil.
   func mayAlign(_ name: String) -> Bool {
     guard let old = oldAttribute(for: name),
       let new = newAttributes.first(where: { $0.name == name })
@@ -229,8 +229,8 @@ private struct PropertyNames {
 
   /// Pairs attributes with attributes and relationships with relationships.
   ///
-  /// An entity that has not changed is copied, every property to itself; only where names move is
-  /// that looked at.
+  /// An unchanged entity is copied, every property to itself; properties are compared only if names
+  /// move.
   func pairs(
     inherited: [String: String], isUnchanged: () -> Bool
   ) -> (sourceByDestination: [String: String], ambiguities: [RenamingMatch.Ambiguity]) {

@@ -1,9 +1,9 @@
 package import ObjectModel
 import Synchronization
 
-/// What was computed of two models alone, kept for the pairs that were asked for last.
+/// Results that depend only on two models, kept for the most recently requested pairs.
 ///
-/// A check, the migration that follows it and the comparison of its result ask for the same,
+/// A check, the migration that follows it and the comparison of its result request the same,
 /// several times each.
 package final class RecentPairs<Value: Sendable>: Sendable {
   private struct Known: Sendable {
@@ -13,7 +13,7 @@ package final class RecentPairs<Value: Sendable>: Sendable {
   }
 
   private struct State {
-    /// The last one is the one that was asked for last.
+    /// The last one is the most recently requested one.
     var known: [Known] = []
     /// How many want all pairs to be kept.
     var keepers = 0
@@ -31,8 +31,8 @@ package final class RecentPairs<Value: Sendable>: Sendable {
     from source: ManagedObjectModel, to destination: ManagedObjectModel, compute: () -> Value
   ) -> Value {
     let found = state.withLock { state -> Value? in
-      // Models that were read once are told apart without a look at their entities; only the last
-      // ones are compared with what was read anew.
+      // Models that were read once are distinguished by identity; only the last ones are compared
+      // with newly read models.
       func isWanted(_ known: Known) -> Bool {
         known.source == source && known.destination == destination
       }
@@ -47,7 +47,7 @@ package final class RecentPairs<Value: Sendable>: Sendable {
       return entry.value
     }
     if let found { return found }
-    // Nobody waits for another one's computing; whoever computes at the same time gets the same.
+    // No caller waits for another; concurrent callers compute the same.
     let value = compute()
     state.withLock { state in
       let capacity = state.keepers > 0 ? Self.largestCapacity : Self.capacity
@@ -57,8 +57,8 @@ package final class RecentPairs<Value: Sendable>: Sendable {
     return value
   }
 
-  /// Keeps more pairs while a body runs, as many as the steps of a long route: whoever follows it
-  /// asks for each step several times, one step after the other.
+  /// Keeps more pairs while a body runs, as many as the steps of a long route, since each step is
+  /// requested several times, one step after the other.
   package func keeping<Result>(_ body: () throws -> Result) rethrows -> Result {
     state.withLock { $0.keepers += 1 }
     defer {

@@ -26,7 +26,7 @@ struct RenamingMatch: Hashable {
   private var free: Set<String>
 
   /// - Parameters:
-  ///   - unchanged: names that stand for themselves, whatever the identifiers say.
+  ///   - unchanged: names that continue themselves, whatever the identifiers are.
   ///   - inherited: pairs, by destination, that decide where an identifier joins several names.
   init(
     sources: [Name], destinations: [Name], unchanged: Set<String> = [],

@@ -1,7 +1,7 @@
 package import ObjectModel
 
-/// An entity or a property of a model that may continue one of another name, which no renaming
-/// identifier says.
+/// An entity or a property of a model that may continue one of another name, without a renaming
+/// identifier.
 package struct RenamingProposal: Hashable, Sendable {
   /// What it is.
   package enum Kind: String, Hashable, Sendable {
@@ -23,7 +23,7 @@ package struct RenamingProposal: Hashable, Sendable {
   /// Whether no other one of its entity that is gone or new could be meant.
   package var isSole: Bool
 
-  /// Names that are gone and names that are new, of which nothing tells which continues which.
+  /// Removed names and new names that cannot be paired.
   package struct Unclear: Hashable, Sendable {
     /// What they are.
     package var kind: Kind

@@ -3,7 +3,7 @@ import Schema
 
 /// The rows of one store that have a value in a column, found by indexes once that pays.
 ///
-/// An index is made when the same column of an entity was asked for several times. What the source
+/// An index is made when the same column of an entity was requested several times. What the source
 /// has is indexed in the file of associations. Rows of the destination change, so there it is an
 /// index of the table, which SQLite keeps true and which goes before the tables are finished.
 final class FetchIndexes {

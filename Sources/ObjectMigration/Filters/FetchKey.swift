@@ -5,8 +5,8 @@ import Schema
 /// A value without which in a column a predicate holds for no object of an entity, so that an index
 /// finds all that may satisfy it.
 ///
-/// Where SQLite takes a stored value for equal that the evaluator does not, the evaluator says so
-/// afterwards. The contrary must not be, and no object may be passed over whose evaluation fails.
+/// If SQLite accepts a stored value as equal and the evaluator does not, the evaluator decides
+/// afterwards. The opposite must not happen, and no object may be skipped whose evaluation fails.
 struct FetchKey {
   /// The place of the attribute among the columns of the entity.
   let index: Int
@@ -16,7 +16,7 @@ struct FetchKey {
   /// How deep conjunctions may nest that are looked into.
   private static let deepest = 50
 
-  /// Nil where the predicate asks for no such value.
+  /// Nil if the predicate requires no such value.
   init?(_ predicate: ValuePredicate, facts: EntityFacts, now: Double) {
     // The first part that does not hold ends the evaluation, so parts in front must not fail.
     for part in Self.conjunction(predicate, depth: 0) {
@@ -76,8 +76,8 @@ struct FetchKey {
     return value
   }
 
-  /// What SQLite has to look for; nil where it would not find all that the evaluator takes for
-  /// equal.
+  /// The values that SQLite has to search for; nil if it would miss values that the evaluator
+  /// accepts as equal.
   private static func stored(
     _ value: AttributeValue, for attribute: Attribute, isFolded: Bool
   ) -> StoredValue? {

@@ -1,8 +1,8 @@
-/// What tests say of objects that follow one another.
+/// The results of tests for consecutive objects.
 package final class FilterRows {
-  /// What a test says of an object that the evaluator has to be asked about.
+  /// The result for an object that the evaluator has to decide.
   package static let uncertain: Int8 = -1
-  /// What is said of an object that SQLite has to be asked about.
+  /// The result for an object that SQLite has to decide.
   package static let unread: Int8 = -2
 
   private static let most = 256
@@ -17,7 +17,7 @@ package final class FilterRows {
   private let said: UnsafeMutablePointer<Int8>
   private let filled: UnsafeMutablePointer<Bool>
 
-  /// Takes how many filters there are, and of how many columns it is asked whether they are NULL.
+  /// Has room for so many filters, and so many columns that are tested for NULL.
   init(filters: Int, columns: Int) {
     (self.filters, self.columns) = (filters, columns)
     keys = .allocate(capacity: Self.most)
@@ -41,7 +41,7 @@ package final class FilterRows {
 
   func key(of row: Int) -> Int64 { keys[row] }
 
-  /// What each filter says: 1, 0, `uncertain`, or `unread` for the first.
+  /// The result of each filter: 1, 0, `uncertain`, or `unread` for the first.
   func said(of row: Int) -> UnsafeMutablePointer<Int8> { said + row * filters }
 
   func isSet(column: Int, of row: Int) -> Bool { filled[row * columns + column] }
@@ -101,13 +101,13 @@ package final class FilterRows {
   /// Whether there is no room for another one.
   package var isFull: Bool { count == Self.most }
 
-  /// Where each filter's test says what it does of the next object.
+  /// The place for each filter's result for the next object.
   package var nextSaid: UnsafeMutablePointer<Int8> { said + count * filters }
 
-  /// Where it is said of each column of the next object whether it is other than NULL.
+  /// The place for the NULL test of each column of the next object.
   package var nextSet: UnsafeMutablePointer<Bool> { filled + count * columns }
 
-  /// Adds the object of which all has been said.
+  /// Adds the object whose results are complete.
   package func add(key: Int64) {
     keys[count] = key
     counted.pointee += 1

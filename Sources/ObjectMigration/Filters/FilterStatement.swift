@@ -2,8 +2,8 @@ import Expressions
 import ObjectModel
 import Schema
 
-/// A filter as SQL that says 1 or 0 where it is certain what the evaluator says, and NULL where the
-/// evaluator has to be asked: of values of another type than their attribute's above all.
+/// A filter as SQL that returns 1 or 0 if the evaluator certainly agrees, and NULL if the evaluator
+/// has to decide, above all for values of another type than their attribute.
 ///
 /// The parts are numbers: SQLite's `AND` and `OR` would call certain what the evaluator may refuse.
 struct FilterStatement {
@@ -58,7 +58,7 @@ struct FilterStatement {
     return result ?? empty
   }
 
-  /// The column that a comparison looks at.
+  /// The column that a comparison reads.
   private struct Side {
     let attribute: Attribute
     let column: String

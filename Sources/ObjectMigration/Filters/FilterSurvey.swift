@@ -27,26 +27,26 @@ package struct FilterSurvey {
   /// The most keys that an outcome lists.
   package static let reportedKeyLimit = 10
 
-  /// What is asked of the objects of an entity besides, in places of its mappings.
+  /// Further questions about the objects of an entity, in places of its mappings.
   package struct Question: Sendable {
-    /// For each of these, the keys of objects are told that none of its mappings takes.
+    /// For each of these, the survey reports the keys of objects that none of its mappings takes.
     package var untaken: [[Int]]
     /// Of each of these, no two mappings may take one object.
     package var exclusive: [[Int]]
 
-    /// Takes what is asked, by default nothing.
+    /// Takes the questions, by default none.
     package init(untaken: [[Int]] = [], exclusive: [[Int]] = []) {
       (self.untaken, self.exclusive) = (untaken, exclusive)
     }
   }
 
-  /// What is told of objects that follow one another, in the order of their keys.
+  /// The results for consecutive objects, in key order.
   package struct Finding: Sendable {
     /// What became of them.
     package fileprivate(set) var outcome: Outcome
     /// How many of them were not left to SQLite.
     package fileprivate(set) var looked = 0
-    /// For each set of mappings that was asked about, the keys of objects that none of them takes.
+    /// For each requested set of mappings, the keys of objects that none of them takes.
     package fileprivate(set) var keys: [[Int64]]
     /// Two mappings that take one object and must not, the first that were found.
     package fileprivate(set) var shared: (Int, Int)?
@@ -57,7 +57,7 @@ package struct FilterSurvey {
   private let context: ObjectContext
   private let now: Double
   private let pages: (any FilterPages)?
-  /// Whether SQLite is asked where it is certain to say what the evaluator says.
+  /// Whether SQLite evaluates filters if it certainly agrees with the evaluator.
   package var asksSQLite = true
 
   /// Takes a connection to the source store, and what reads its pages where that will do.
@@ -72,11 +72,11 @@ package struct FilterSurvey {
   /// Ends what would keep the connection from closing.
   package func close() { context.statements.close() }
 
-  /// Looks at every object of the entity; nothing is known where a filter is none.
+  /// Evaluates the filters for every object of the entity; no result if a filter has none.
   ///
   /// - Parameters:
-  ///   - question: what is asked besides.
-  ///   - found: told of objects in the order of their keys.
+  ///   - question: further questions.
+  ///   - found: called for the objects, in key order.
   package func outcome(
     division: MappingLosses.Division, asking question: Question = Question(),
     found: (Finding) throws -> Void = { _ in }
@@ -110,14 +110,14 @@ package struct DivisionSurvey {
   private let question: FilterSurvey.Question
   private let facts: EntityFacts
   private let filters: [ObjectFilter]
-  /// The filters in SQL, where it is certain to say something of each.
+  /// The filters in SQL, if each of them has a certain result.
   private let statements: [FilterStatement]?
-  /// What tells the same without SQLite; nil where it cannot.
+  /// The same test without SQLite; nil if there is none.
   private let scan: (any FilterScan)?
-  /// Properties that some mapping does not read, of objects that rows alone tell of.
+  /// Properties that some mapping does not read, of objects that are known only by rows.
   private let properties: [(property: MappingLosses.Division.Property, column: String)]
 
-  /// The most keys that are told at once, and objects that are looked at.
+  /// The maximum number of keys per report, and of objects evaluated at a time.
   private static let mostKeys = 1 << 14
 
   fileprivate init(
@@ -146,8 +146,7 @@ package struct DivisionSurvey {
         columns: properties.map(\.column), db: context.db) : nil
   }
 
-  /// Looks at the objects with keys of a range, and tells what it finds in the order of their keys,
-  /// up to what goes wrong.
+  /// Evaluates the objects of a key range, and reports results in key order, up to the first error.
   package func look(
     at keys: ClosedRange<Int64>, found: (FilterSurvey.Finding) throws -> Void
   ) throws {
@@ -176,7 +175,7 @@ package struct DivisionSurvey {
     try found(finding)
   }
 
-  /// Has the evaluator look at each object.
+  /// Evaluates each object with the evaluator.
   private func evaluate(
     keys: ClosedRange<Int64>, finding: inout FilterSurvey.Finding,
     next: (inout FilterSurvey.Finding) throws -> Void
@@ -314,7 +313,7 @@ extension FilterSurvey.Finding {
     return outcome.add(takes, key: key)
   }
 
-  /// Counts objects of which all is certain.
+  /// Counts objects whose results are all certain.
   fileprivate mutating func add(_ rows: FilterRows, _ question: FilterSurvey.Question) {
     for set in keys.indices {
       rows.untaken(by: question.untaken[set]) {
@@ -354,7 +353,7 @@ extension FilterSurvey.Outcome {
     return false
   }
 
-  /// Counts objects of which all is certain.
+  /// Counts objects whose results are all certain.
   fileprivate mutating func add(_ rows: FilterRows) {
     for place in left.indices { left[place] += Int64(rows.count) - rows.taken(by: place) }
     rows.untaken(by: Array(left.indices)) {

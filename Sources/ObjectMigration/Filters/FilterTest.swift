@@ -5,16 +5,16 @@ import Schema
 
 /// A filter as a test of the values of a row, for what finds those without SQLite.
 ///
-/// It says what `FilterStatement` says: 1 or 0 where it is certain what the evaluator says, and
-/// nothing where a value is of another type than its attribute, whatever stands beside it.
+/// It returns what `FilterStatement` returns: 1 or 0 if the evaluator certainly agrees, and nothing
+/// if a value has another type than its attribute, whatever is next to it.
 package indirect enum FilterTest: Hashable, Sendable {
   /// Always the same.
   case constant(Bool)
   /// The opposite.
   case not(FilterTest)
-  /// Whether all parts say so.
+  /// Whether all parts are true.
   case and([FilterTest])
-  /// Whether any part says so.
+  /// Whether any part is true.
   case or([FilterTest])
   /// Whether a column is NULL, or is not.
   case null(column: String, Bool)
@@ -45,7 +45,7 @@ package indirect enum FilterTest: Hashable, Sendable {
     case between(Value, Value)
   }
 
-  /// The columns that it looks at.
+  /// The columns that it reads.
   package var columns: Set<String> {
     switch self {
     case .constant: []
@@ -62,7 +62,7 @@ package indirect enum FilterTest: Hashable, Sendable {
   /// The most constants of a list: of more SQLite makes a b-tree, where each is compared here.
   private static let mostMembers = 16
 
-  /// Nil where SQLite or the evaluator has to be asked.
+  /// Nil if SQLite or the evaluator has to decide.
   init?(_ predicate: ValuePredicate, facts: EntityFacts) {
     guard let test = Self.test(predicate, facts: facts, depth: 0) else { return nil }
     self = test
@@ -187,26 +187,26 @@ package indirect enum FilterTest: Hashable, Sendable {
 
 /// Finds the rows of tables without SQLite.
 package protocol FilterPages {
-  /// What tells by tests which objects of an entity filters take; nil where SQLite has to.
+  /// A cursor that tests which objects of an entity the filters take; nil if SQLite has to.
   ///
   /// - Parameters:
   ///   - number: the entity's number.
-  ///   - columns: those of which it is asked whether they are NULL.
+  ///   - columns: those that are tested for NULL.
   ///   - db: a connection to the store.
   func scan(
     table: String, number: Int64, tests: [FilterTest], columns: [String], db: Database
   ) throws -> (any FilterScan)?
 }
 
-/// Tells by tests which objects filters take.
+/// Finds by tests which objects the filters take.
 package protocol FilterScan {
   /// Goes through the objects of a range of keys in their order.
   ///
   /// - Parameters:
-  ///   - rows: takes those that not all filters take for certain, or of which a column is set;
-  ///     where there are several filters, all.
-  ///   - body: looks at the rows, which then make room for others.
-  /// - Returns: the key from which on SQLite has to go on, nil where all of the range was seen.
+  ///   - rows: receives the objects that not all filters take for certain, or with a column that is
+  ///     set; where there are several filters, all.
+  ///   - body: called with the rows, which are then reused.
+  /// - Returns: the key from which SQLite has to continue, nil if the whole range was read.
   func look(at keys: ClosedRange<Int64>, into rows: FilterRows, body: () throws -> Void) throws
     -> Int64?
 }

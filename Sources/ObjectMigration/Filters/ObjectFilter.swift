@@ -29,12 +29,12 @@ struct ObjectFilter {
     }
   }
 
-  /// The predicate in SQL, where that says anything for certain.
+  /// The predicate in SQL, if that has certain results.
   func statement(_ facts: EntityFacts) -> FilterStatement? {
     FilterStatement(predicate ?? .always(true), facts: facts)
   }
 
-  /// The predicate as a test of fields, where those tell.
+  /// The predicate as a test of fields, if they suffice.
   func test(_ facts: EntityFacts) -> FilterTest? {
     FilterTest(predicate ?? .always(true), facts: facts)
   }
@@ -64,7 +64,7 @@ extension StoredValue {
   }
 }
 
-/// A predicate that says no more than that an attribute of exact values equals a constant.
+/// A predicate that only compares an attribute of exact values with a constant.
 private struct Equality {
   let column: String
   let value: StoredValue

@@ -5,7 +5,7 @@ package import Schema
 package import StoreFormat
 package import SystemPackage
 
-/// A survey of filters which looks at large tables on several connections at once.
+/// A survey of filters that reads large tables on several connections at once.
 package final class SharedFilterSurvey {
   /// A connection that one thread after the other uses, never two at once.
   private final class Surveyor {
@@ -42,7 +42,7 @@ package final class SharedFilterSurvey {
   private let pages: (any FilterPages)?
   private var surveyors: [Surveyor] = []
 
-  /// Takes a store that nobody writes; whoever makes it closes it.
+  /// Reads an unchanging store; its maker closes it.
   ///
   /// - Parameter pages: what finds rows without SQLite where it can.
   package init(
@@ -56,11 +56,11 @@ package final class SharedFilterSurvey {
   /// Ends what would keep connections from closing.
   package func close() { for surveyor in surveyors { surveyor.close() } }
 
-  /// Looks at every object of the entity; nothing is known where a filter is none.
+  /// Evaluates the filters for every object of the entity; no result if a filter has none.
   ///
   /// - Parameters:
-  ///   - question: what is asked besides.
-  ///   - found: told of objects in the order of their keys, on any thread, by one after the other.
+  ///   - question: further questions.
+  ///   - found: called for the objects, in key order, on any thread, one call at a time.
   package func outcome(
     division: MappingLosses.Division, asking question: FilterSurvey.Question = .init(),
     found: (FilterSurvey.Finding) throws -> Void = { _ in }

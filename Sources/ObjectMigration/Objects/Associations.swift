@@ -51,7 +51,7 @@ final class Associations {
         """)
   }
 
-  /// `isFirst` says that nothing else was made to be this destination object.
+  /// `isFirst` is true if this destination object has no other source object.
   func add(
     mapping: Int64, source: Place, destination: Place, number: Int64, isFirst: Bool
   ) throws {

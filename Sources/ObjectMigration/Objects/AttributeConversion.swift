@@ -102,7 +102,7 @@ extension StoredValue {
     }
   }
 
-  /// The value as a decimal number, or the text in the place of one; nil for anything else.
+  /// The value as a decimal number, or the text that replaces one; nil for anything else.
   fileprivate var digits: String? {
     switch self {
     case .integer(let number): "\(number)"

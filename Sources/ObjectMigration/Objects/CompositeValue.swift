@@ -5,7 +5,7 @@ import Schema
 /// The value of a composite attribute: a dictionary of its elements.
 package final class CompositeValue: EvaluatedObject {
   private enum Origin {
-    /// Elements are read when they are asked for, so that only those count as read.
+    /// Elements are read on request, so that only those count as read.
     case object(ManagedObject, attribute: String)
     case values([String: AttributeValue])
   }

@@ -16,7 +16,7 @@ package enum RelationshipStorage {
 
 /// One relationship of an entity, with where its objects are.
 package final class RelationshipFacts {
-  /// What the model says of it.
+  /// The model's description of it.
   package let relationship: Relationship
   /// Where the store keeps its objects.
   package fileprivate(set) var storage = RelationshipStorage.none
@@ -34,7 +34,7 @@ package final class RelationshipFacts {
   fileprivate(set) var onlyNumber: Int64?
   /// What reads and writes it, once something does.
   var statements: RelationshipStatements?
-  /// Whether an object was asked for it.
+  /// Whether it was read from an object.
   var isRead = false
 
   var name: String { relationship.name }
@@ -59,7 +59,7 @@ package final class RelationshipFacts {
 
 /// One stored attribute of an entity and its column.
 package final class AttributeFacts {
-  /// What the model says of it.
+  /// The model's description of it.
   package let attribute: Attribute
   /// The place among the columns of the entity's rows.
   package let index: Int
@@ -74,7 +74,7 @@ package final class AttributeFacts {
 
 /// What it takes to read and write the objects of one entity.
 package final class EntityFacts {
-  /// What the model says of it.
+  /// The model's description of it.
   package let entity: Entity
   /// Its number in the store.
   package let number: Int64
@@ -102,7 +102,7 @@ package final class EntityFacts {
   var statements: EntityStatements?
   /// What was copied last from objects of another entity.
   var copies: AttributeCopies?
-  /// Whether an object was asked for an attribute, by the places of attributes.
+  /// Whether an attribute was read from an object, by the places of attributes.
   private(set) var isRead: [Bool]
 
   var name: String { entity.name }
@@ -112,7 +112,7 @@ package final class EntityFacts {
     ordered.indices.contains(index) ? ordered[index] : nil
   }
 
-  /// Notes that an object was asked for the attribute at that place.
+  /// Records that the attribute at that place was read from an object.
   func noteRead(at index: Int) { isRead[index] = true }
 
   /// Finds the columns of an entity; nil where the schema has no table of it.

@@ -1,8 +1,8 @@
 /// Finds the objects in memory by their tables and keys; holds none of them.
 ///
-/// Every object goes in, is looked for and goes out again, so this is asked more often than
-/// anything else. A table with open addressing, whose places a random factor decides: no choice of
-/// keys makes it slow.
+/// Every object is inserted, looked up and removed, so this is called more often than anything
+/// else. A table with open addressing, whose places a random factor decides: no choice of keys
+/// makes it slow.
 struct LiveObjects {
   private struct Slot {
     var object: Unmanaged<ManagedObject>?
@@ -33,7 +33,7 @@ struct LiveObjects {
     count == 0 ? nil : slots[slot(key)].object
   }
 
-  /// Puts an object in, in the place of another one of that key.
+  /// Inserts an object, replacing another one with that key.
   mutating func insert(_ object: ManagedObject) {
     let key = object.key
     var place = slot(key)

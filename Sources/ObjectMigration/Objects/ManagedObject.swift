@@ -2,7 +2,7 @@ package import Expressions
 import ObjectModel
 package import Schema
 
-/// An object of the source or the destination store, whose values are read when they are asked for.
+/// An object of the source or the destination store, whose values are read on request.
 package final class ManagedObject: EvaluatedObject {
   /// What identifies an object: each has one reference, so policies may compare them.
   struct Key: Hashable {
@@ -15,7 +15,7 @@ package final class ManagedObject: EvaluatedObject {
   let facts: EntityFacts
   /// The key of the row, the column `Z_PK`.
   package let primaryKey: Int64
-  /// The columns of the facts; nil before the first value is asked for.
+  /// The columns of the facts; nil before the first value is requested.
   var row: [StoredValue]?
   /// Whether the store has the row.
   var isInserted: Bool
@@ -39,7 +39,7 @@ package final class ManagedObject: EvaluatedObject {
     self.isInserted = isInserted
   }
 
-  /// The object's own entity, which may be a subentity of the one that was asked for.
+  /// The object's own entity, which may be a subentity of the requested one.
   package var entityName: String { facts.name }
   /// Whether it is of the source store, so that nothing can be set.
   package var isSource: Bool { context.isSource }
@@ -164,7 +164,7 @@ package final class ManagedObject: EvaluatedObject {
     }
   }
 
-  /// Says of which attribute of the object a value was refused.
+  /// Adds the attribute of the object to the error of a refused value.
   func placed(_ error: ObjectMigrationError, property: String) -> ObjectMigrationError {
     var error = error.at(property: property, key: primaryKey)
     error.entity = facts.name

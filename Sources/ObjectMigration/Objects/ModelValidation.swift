@@ -94,8 +94,7 @@ struct ModelValidation {
     }
   }
 
-  /// Lengths count UTF-16 units and patterns are regular expressions, neither of which SQLite
-  /// knows.
+  /// Lengths count UTF-16 units and patterns are regular expressions, and SQLite has neither.
   private func checkTexts(
     _ attribute: Attribute, column: String, entity: EntityFacts
   ) throws {

@@ -11,11 +11,11 @@ import SystemPackage
 ///
 /// (1) An object that something still refers to is never read into a second one.
 /// (2) Attributes wait in their object for the next flush; relationships are written at once, so
-/// what a query says of them is true.
+/// queries of them are right.
 /// (3) Only objects with waiting values are held, so memory does not grow with the store.
 package final class ObjectContext: EvaluatedContext {
   let isSource: Bool
-  /// Whether it is noted what objects are asked for: not while a filter chooses among them.
+  /// Whether reads of properties are recorded: not while a filter selects objects.
   private(set) var isWatched: Bool
   let schema: StoreSchema
   let statements: PreparedStatements
@@ -33,18 +33,18 @@ package final class ObjectContext: EvaluatedContext {
   private var waiting: [ManagedObject] = []
   /// The bytes of values that were set since the last flush.
   var waitingBytes: Int64 = 0
-  /// Indexes that nothing has asked for yet: most are made faster of many rows at once.
+  /// Indexes that were not requested yet: most are built faster from many rows at once.
   var lateIndexes: [String] = []
   /// Tables that other workers fill: what is in them is not known here.
   var foreignTables: Set<String> = []
   private(set) var reachedBeyond: ObjectMigrationError?
-  /// The identifier of the store, once something asks for it, or another that is to count as it.
+  /// The identifier of the store, once it is requested, or another one that replaces it.
   var knownIdentifier: String?
   /// The values of an object that no store has, where this context makes one at a time.
   weak var newObjects: (any NewObjectValues)? {
     didSet { makesOneAtATime = newObjects != nil }
   }
-  /// Whether there are such values, which is asked for each value of each object.
+  /// Whether there are such values; read for each value of each object.
   private(set) var makesOneAtATime = false
   /// The last place given in an ordered relationship; only the order of places matters.
   var lastPlace: Int64 = 0
@@ -64,7 +64,7 @@ package final class ObjectContext: EvaluatedContext {
   /// The bytes of all rows that were read one after the other.
   var bytesRead: Int64 = 0
 
-  /// The objects of the only store of a connection; whoever makes it closes `statements`.
+  /// The objects of the only store of a connection; its maker closes `statements`.
   convenience init(
     of db: Database, schema: StoreSchema, isSource: Bool = true, support: FilePath?
   ) {
@@ -110,8 +110,7 @@ package final class ObjectContext: EvaluatedContext {
     return found
   }
 
-  /// What to throw where what another group makes is asked for; a policy that catches it does not
-  /// hide it.
+  /// The error for a request of another group's objects; a policy that catches it does not hide it.
   func beyond(_ name: String) -> ObjectMigrationError {
     let error = reachedBeyond ?? ObjectMigrationError(.beyondGroup(name))
     reachedBeyond = error
@@ -199,7 +198,7 @@ package final class ObjectContext: EvaluatedContext {
   }
 
   /// Writes what waits, in the order in which it came; new objects, if there are many, by another
-  /// thread, which may go on after the return.
+  /// thread, which may continue after the return.
   ///
   /// - Throws: what stopped this writing or an earlier one.
   func flush() throws {
@@ -278,7 +277,7 @@ package final class ObjectContext: EvaluatedContext {
     return try body()
   }
 
-  /// The properties that objects were asked for.
+  /// The properties that were read from objects.
   var propertiesRead: PropertiesRead {
     var result = PropertiesRead()
     for facts in facts.values {

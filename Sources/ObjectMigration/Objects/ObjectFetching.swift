@@ -43,7 +43,7 @@ extension ObjectContext {
   /// Every object of an entity that satisfies a predicate, one after the other.
   ///
   /// - Parameters:
-  ///   - keys: those of the objects that are looked at.
+  ///   - keys: those of the objects that are evaluated.
   ///   - isAhead: whether rows are read ahead by another thread, where `file` is known.
   func forEach(
     _ entityName: String, where predicate: ValuePredicate?, includesSubentities: Bool,
@@ -186,7 +186,7 @@ extension ObjectContext {
     let facts = try entityFacts(name: entityName)
     guard schema.tables.contains(where: { $0.name == facts.tableName }) else { return (0, nil) }
     let table = "FROM \(sqlTable(name: facts.tableName))"
-    // Alone, each is found without a look at every row.
+    // Alone, each is found without reading every row.
     let sql =
       isAlone(facts)
       ? "SELECT (SELECT count(*) \(table)), (SELECT min(Z_PK) \(table)), (SELECT max(Z_PK) \(table))"

@@ -7,7 +7,7 @@ package import SystemPackage
 /// Chooses objects of a store by a predicate, in the order of their keys, one row at a time.
 ///
 /// SQLite evaluates what it is certain to evaluate as the evaluator does (`FilterStatement`), the
-/// evaluator the rest; of a row it reads the columns that the predicate asks for.
+/// evaluator the rest; it reads only the columns of the predicate.
 package final class ObjectSelection {
   private let context: ObjectContext
   private let now: Double
@@ -73,7 +73,7 @@ package final class ObjectSelection {
   }
 }
 
-/// Reads a column of a row when its value is asked for: a row may hold more than memory does.
+/// Reads a column of a row when its value is requested: a row may hold more than memory does.
 private final class ColumnReader: PassingRow {
   private let facts: EntityFacts
   private let key: Int64

@@ -84,7 +84,7 @@ struct PriorViolations {
 }
 
 extension ModelValidation {
-  /// Checks all rules, and tells those that objects broke before from new ones.
+  /// Checks all rules, and distinguishes rules that objects broke before from new violations.
   ///
   /// - Parameters:
   ///   - source: the objects of the store that is migrated.

@@ -23,7 +23,7 @@ struct FullVerification {
     var name: String?
     var range: KeyRange
     var query: String
-    /// Whether they are those of the source, where nobody has digested them.
+    /// Whether they are the rows of the source, which no worker has digested.
     var isSource: Bool
   }
 

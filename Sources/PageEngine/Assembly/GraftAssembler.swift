@@ -9,22 +9,22 @@ import SystemCalls
 import SystemPackage
 
 // (1) Pages that workers wrote and manifests list are never changed, not even once they are free:
-// an assembly that was cut off begins anew. Such pages are retired, not given back to the pool. The
-// manifests of a tight result, which is made in no time, go first, and no page has to stay.
+// an interrupted assembly starts over. Such pages are retired, not given back to the pool. The
+// manifests of a tight result, which is small, are removed first, and no page has to stay.
 // (2) Only the leaves that manifests list belong to a table; every other page taken is free.
 // (3) SQLite opens the store only once it is whole, for what this engine does not do.
 // (4) Nothing is synced but the finished result. A process that dies loses nothing that it wrote;
-// what a restart of the system may lose is not taken up (`PageEngine.canResume`).
+// what a restart of the system may lose is not resumed (`PageEngine.canResume`).
 //
 // The order of the steps:
 //
-// holes, then trees: the result is cut back to the last extent that was claimed, so what an
-//   earlier assembly appended is gone; what it wrote into holes, which no manifest lists, is
-//   written anew or free.
-// skeleton, then workers: its pages come first, and say where those of workers begin. The roots are
-//   among them, and empty again where a later run places it anew.
+// holes, then trees: the result is cut back to the last extent that was claimed, so pages that an
+//   earlier assembly appended are gone. Pages that it wrote into holes are in no manifest; they are
+//   written again or free.
+// skeleton, then workers: its pages come first, and determine where those of workers begin. The
+//   roots are among them, and empty again if a later run writes it again.
 // lists of the workers' pointers, then trees: the chains of a leaf that becomes a root, and those
-//   of moved cells that go up, get another parent than the lists name.
+//   of moved cells that go up, get a parent other than the one in the lists.
 // tables and indexes, then the free list: writers give back what is left of their extents, so what
 //   is free, and how long the file is, is known once the last of them has finished.
 // free list, then pointer map, then page 1: free pages have entries too, and pages of the map may
@@ -88,7 +88,7 @@ struct GraftAssembler {
 
   // MARK: Pages
 
-  /// All pages that nobody uses: what workers left, and extents that no manifest lists.
+  /// All unused pages: those that workers left, and extents that no manifest lists.
   private func pool(
     placed: borrowing PlacedPages, result: FileDescriptor
   ) throws -> PagePool {
@@ -201,7 +201,7 @@ struct GraftAssembler {
     return jobs.filter { !$0.isComplete }
   }
 
-  /// Merges the keys of indexes, parts of large ones beside each other, and makes their trees.
+  /// Merges the keys of indexes, parts of large ones in parallel, and builds their trees.
   private func build(
     _ jobs: [IndexJob], file: PageFile, pool: PagePool, pointers: PointerMap, memory: Int64,
     progress: (AssemblyStep) throws -> Void
@@ -292,7 +292,8 @@ struct GraftAssembler {
     guard lines.isEmpty else { throw AssemblyError.damaged(Array(lines.prefix(5))) }
   }
 
-  /// Has the next run begin anew, as pages that manifests list are about to be taken or moved.
+  /// Makes the next run start over, since pages that manifests list are about to be reused or
+  /// moved.
   private func forgetManifests(_ order: AssemblyOrder) throws {
     for manifest in order.manifests { try Files.remove(paths.manifest(manifest.order)) }
   }

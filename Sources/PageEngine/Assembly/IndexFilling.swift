@@ -134,7 +134,7 @@ package struct IndexFilling {
 
   // MARK: Trees
 
-  /// Merges the keys into trees; the indexes of which keys are not unique.
+  /// Merges the keys into trees, and returns the indexes whose keys are not unique.
   private func build(
     _ jobs: [(Index, IndexJob)], open: () throws -> FileDescriptor, each: (Index) throws -> Void
   ) throws -> [Index] {
@@ -155,7 +155,7 @@ package struct IndexFilling {
         let made = try job.run(file, pool: pool, pointers: pointers, bytes: bytes, read: .init())
         guard made.entries == job.size else { throw PageError(.miswritten(page: job.root)) }
       } catch let error as PageError where error.problem == .duplicateKeys {
-        // SQLite says so in its own words; the pages that were taken are lost.
+        // SQLite reports it; the pages taken so far are lost.
         left.append(index)
         break
       }

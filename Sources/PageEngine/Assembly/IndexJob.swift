@@ -14,7 +14,7 @@ struct IndexJob: Sendable {
   /// The part of the index that is merged; nil for all of it.
   private(set) var part: Part?
 
-  /// The keys between two values, which are merged beside those of other parts.
+  /// The keys between two values, which are merged in parallel to other parts.
   struct Part: Sendable {
     /// Where they are in each run.
     var runs: [(FileDescriptor, Section)]
@@ -47,8 +47,7 @@ struct IndexJob: Sendable {
     self.targets = targets
   }
 
-  /// The parts of a large index, at most as many as are asked for; each lists its leaves in a file
-  /// that is made for it.
+  /// The parts of a large index, at most `wanted`; each lists its leaves in a file of its own.
   func parts(_ wanted: Int, list: () throws -> FileDescriptor) throws -> [IndexJob] {
     guard size >= Self.leastToSplit, wanted > 1 else { return [self] }
     let parts: [[(FileDescriptor, Section)]]
@@ -75,7 +74,7 @@ struct IndexJob: Sendable {
   /// Entries to merge, for putting the largest job first.
   var size: Int64 { pieces.reduce(0) { $0 + $1.result.rowsWritten } }
 
-  /// Bytes of the keys that this job merges, which tell how long it takes.
+  /// The number of key bytes that this job merges, a measure of its time.
   var bytes: Int64 {
     if let part { return part.runs.reduce(0) { $0 + $1.1.bytes } }
     return pieces.reduce(0) { sum, piece in

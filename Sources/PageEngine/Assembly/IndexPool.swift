@@ -18,7 +18,7 @@ final class IndexPool: Sendable {
   private let ended = DispatchSemaphore(value: 0)
   private let read = ReadCount()
 
-  /// How long nothing is told of what the jobs have read.
+  /// The interval between reports of what the jobs have read.
   private static let interval = DispatchTimeInterval.milliseconds(100)
 
   /// The most jobs at a time.

@@ -19,7 +19,7 @@ struct PlacedPages: ~Copyable {
   let tables: [(name: String, pieces: [PlacedPagePiece])]
   /// Indexes that came from the source, by name, each with its shard.
   let moved: [String: (MovedIndex, FileDescriptor)]
-  /// What the workers say of their pages, each with its shard.
+  /// The pointer map entries of the workers' pages, each with its shard.
   let pointers: [(FileDescriptor, [Section])]
   /// What each worker left.
   let shards: [(order: Int, file: String, pieces: [ShardManifest.PieceResult], pages: PageShard)]

@@ -4,7 +4,7 @@ package import SystemPackage
 package struct EntityMap: Hashable, Codable, Sendable {
   /// The most entities that bytes can name.
   package static let mostEntities = 254
-  /// The byte of a key whose entity only SQLite tells.
+  /// The byte of a key whose entity only SQLite can read.
   package static let odd: UInt8 = 255
   /// The bytes that are read at once.
   static let chunk = 4096
@@ -66,7 +66,7 @@ package struct EntityMap: Hashable, Codable, Sendable {
   }
 }
 
-/// Looks the entities of keys up, of which it holds some.
+/// Looks up the entities of keys, and holds some of the map in memory.
 package final class EntityReader {
   private static let mostChunks = 2048
 

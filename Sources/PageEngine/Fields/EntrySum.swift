@@ -1,5 +1,5 @@
-/// Sums over entries of an index, in any order: equal sums say that an index and the rows of its
-/// table belong together.
+/// Sums over entries of an index, in any order: equal sums show that an index matches the rows of
+/// its table.
 ///
 /// An entry's part of the sum is made of its values, one after the other, and its row's number.
 package enum EntrySum {

@@ -51,7 +51,7 @@ package final class NameCollector {
     if let name = ExternalName(field) { try names.add(name) }
   }
 
-  /// Notes that there is a value which nobody looked at.
+  /// Records that a value was not read.
   func miss() { isComplete = false }
 
   /// Where the names are; nil where there may be others.

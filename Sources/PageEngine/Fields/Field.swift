@@ -2,8 +2,7 @@
 ///
 /// Eight bytes can be read where a number begins, however short it is.
 package struct Field {
-  /// The serial type, which says the value's type and size (docs/reference/store-pages.md,
-  /// "Records").
+  /// The serial type: type and size of the value (docs/reference/store-pages.md, "Records").
   package var type: UInt64
   /// Valid only until the row that it came from is left; nil where the type has no bytes.
   package var body: UnsafeRawPointer?
@@ -157,8 +156,9 @@ package enum Affinity: String, Hashable, Codable, Sendable {
     }
   }
 
-  /// Whether the column keeps a value that is stored in it already as it is, so that writing the
-  /// row again changes nothing; false as well where SQLite would have to say so.
+  /// Whether writing a value again that the column already stores changes nothing.
+  ///
+  /// Also false if only SQLite can decide.
   @inlinable @inline(__always)
   package func holds(_ field: Field) -> Bool {
     switch self {
@@ -187,7 +187,7 @@ package enum Affinity: String, Hashable, Codable, Sendable {
 }
 
 extension Affinity {
-  /// Whether a column keeps a value as it is; where it does not say so, `applied` has to look.
+  /// Whether a column surely keeps a value unchanged; if false, `applied` decides.
   @inline(__always)
   func keeps(_ field: Field) -> Bool {
     switch self {

@@ -1,7 +1,7 @@
 /// What the entity of another row makes of a value: nothing, or a number.
 package final class EntityLookUp {
   private let reader: EntityReader
-  /// By the bytes of the map, where the entity is one of those asked for.
+  /// By the bytes of the map, where the entity is a requested one.
   private let results: [Int64?]
 
   /// Takes the entity numbers that count, and what each becomes.
@@ -39,7 +39,7 @@ extension FieldProgram {
     return listed.count - 1
   }
 
-  /// Says that a column has places from a list, where SQLite makes the row as well.
+  /// Declares that a column has places from a list, also where SQLite makes the row.
   package func setPlaces(column: Int, list: Int) { places.append((column + 3, list)) }
 
   /// A value that depends on a row that is looked up; nil where SQLite has to make it.

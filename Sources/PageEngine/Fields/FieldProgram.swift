@@ -16,12 +16,12 @@ package final class FieldProgram {
   private var lastEntity = 0
   /// Source rows that became none.
   package private(set) var leftBehind: Int64 = 0
-  /// Numbers that no list has, or that floating point may not hold, and rows whose numbers nobody
-  /// here looked at.
+  /// Counts numbers that no list has or that floating point may not hold, and rows whose numbers
+  /// were not checked here.
   package private(set) var strays: Int64 = 0
   /// Rows made, by the places of their entities.
   private let made: UnsafeMutablePointer<Int64>
-  /// Rows made with a mask that says more than is known, likewise.
+  /// Rows made with a mask that names more properties than are known, likewise.
   private var wide: [Int64]
   /// Whether the last row is one of them.
   private var isWide = false
@@ -47,7 +47,7 @@ package final class FieldProgram {
   private let othersOfRows: UnsafeMutablePointer<Unmanaged<RowKeyReader.Table>?>
   /// Whether there are any.
   private var isDivided = false
-  /// Whether the key of a row alone may tell that it becomes nothing.
+  /// Whether the key of a row alone can show that it is left behind.
   private(set) var isLeftByKey = false
   private var eithers: [(FieldStep, FieldStep)] = []
   private var untagged: [UntaggedValue] = []
@@ -172,7 +172,7 @@ package final class FieldProgram {
     isLeftByKey = entities.allSatisfy { $0.source == entities[0].source }
   }
 
-  /// Keeps two steps, the second of which makes what the first one does not.
+  /// Keeps two steps; the second one applies where the first one does not.
   package func add(_ step: FieldStep, else other: FieldStep) -> Int {
     eithers.append((step, other))
     return eithers.count - 1
@@ -190,7 +190,8 @@ package final class FieldProgram {
     return keyed.count - 1
   }
 
-  /// Takes a row that was made elsewhere, and whether its mask says more than is known.
+  /// Takes a row that was made elsewhere, and whether its mask names more properties than are
+  /// known.
   package func take(_ row: UnsafePointer<Field>, isWide: Bool = false) {
     strays += 1
     self.isWide = isWide
@@ -239,7 +240,7 @@ package final class FieldProgram {
   /// The place of the entity that takes a row; `entityCount` where none does, nil where that cannot
   /// be read.
   ///
-  /// - Parameter outcome: what the key of the row has told.
+  /// - Parameter outcome: what the key of the row decides.
   @inline(__always)
   func taker(
     of number: Int64, key: @autoclosure () -> Int64?, _ outcome: KeyOutcome = .unknown
@@ -280,7 +281,7 @@ package final class FieldProgram {
     entities.indices.map { (entities[$0].destination, made[$0]) }
   }
 
-  /// Those with masks that say more than is known; nil where no mask is made anew.
+  /// Rows whose masks name more properties than are known; nil if no mask is rebuilt.
   package var wideMasks: [(destination: Int64, rows: Int64)]? {
     masks.isEmpty ? nil : entities.indices.map { (entities[$0].destination, wide[$0]) }
   }
@@ -354,7 +355,7 @@ package final class FieldProgram {
     return .made
   }
 
-  /// What the key of a row tells of it, whatever its fields.
+  /// What the key of a row decides, independent of its fields.
   enum KeyOutcome {
     /// The row becomes nothing.
     case leftBehind
@@ -364,7 +365,7 @@ package final class FieldProgram {
     case unknown
   }
 
-  /// Looks at the key of a row, and counts the row if it is left behind.
+  /// Checks the key of a row, and counts the row if it is left behind.
   @inline(__always)
   func look(at key: Int64) -> KeyOutcome {
     guard isLeftByKey, let place = taken(key, from: 0) else { return .unknown }
@@ -379,7 +380,7 @@ package final class FieldProgram {
     return nil
   }
 
-  /// What `taker` tells of a key, among the entities from one on that have its number.
+  /// The decision for a key, among the entities from `first` on that have its number.
   @inline(__always)
   private func taken(_ key: Int64, from first: Int) -> Int? {
     let number = entityNumbers[first].source
@@ -442,7 +443,7 @@ package final class FieldProgram {
     case .copy, .toInteger, .toBoolean, .toReal:
       if field.isNull { return constants[Int(step.constant)] }
       guard let number = step.kind.converted(field, own: own) else { return nil }
-      // Of what becomes of it, the coordinator tells.
+      // The coordinator reports the changed value.
       if step.kind == .toReal, field.isInteger, !field.integer.isSurelyExactInReal { strays += 1 }
       return affinity.applied(to: number, scratch: own, encoding: encoding)
     }

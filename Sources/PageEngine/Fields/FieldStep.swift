@@ -30,7 +30,7 @@ package struct FieldStep: Sendable {
   /// The constant that takes the place of NULL; constant 0 is NULL itself.
   var constant: Int32
   var list: Int32
-  /// The field with the number or the key that a filter looks at.
+  /// The field with the number or the key that a filter reads.
   var number: Int32
 
   /// Makes a step; each argument that its kind does not use stays 0.

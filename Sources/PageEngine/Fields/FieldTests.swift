@@ -1,6 +1,6 @@
 import ObjectMigration
 
-/// Tests of the fields of a row, as steps over a stack of what parts of them say.
+/// Tests of the fields of a row, as steps over a stack of partial results.
 final class FieldTests {
   fileprivate enum Kind {
     case constant, not, and, or, null, integer, boolean, real, text, end
@@ -10,7 +10,7 @@ final class FieldTests {
     var kind: Kind
     /// How many parts it has, or the field.
     var operand = 0
-    /// What is said of NULL, or always.
+    /// The result for NULL, or for every value.
     var plain: Int8 = 0
     /// Where its values begin among those of its kind, and how many there are.
     var first = 0
@@ -29,7 +29,7 @@ final class FieldTests {
   private let reals: Constants<Double>
   private let texts: Constants<[UInt8]>
   private let stack: UnsafeMutablePointer<Int8>
-  /// What nobody here can tell.
+  /// The result that only the evaluator can compute.
   private static let unknown = FilterRows.uncertain
 
   /// Takes the places of columns among the fields of a row; nil where one has none.
@@ -92,7 +92,7 @@ final class FieldTests {
     return true
   }
 
-  /// Tells of each test what it says of a row: 1, 0, or `FilterRows.uncertain`.
+  /// Evaluates every test for a row: 1, 0, or `FilterRows.uncertain`.
   @inline(__always)
   func say(of fields: UnsafePointer<Field>, into answers: UnsafeMutablePointer<Int8>) {
     var top = 0

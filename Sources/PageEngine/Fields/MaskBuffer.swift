@@ -32,7 +32,7 @@ final class MaskBuffer {
     words.deallocate()
   }
 
-  /// Whether the mask of the destination says more than is known.
+  /// Whether the mask of the destination names more properties than are known.
   func widens(_ field: Field) -> Bool {
     guard !uncertain.isEmpty, field.isBlob, let body = field.body else { return false }
     return MaskChange.meet(UnsafeRawBufferPointer(start: body, count: field.size), uncertain)

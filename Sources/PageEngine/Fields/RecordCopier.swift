@@ -3,8 +3,8 @@ import StoreFormat
 /// Copies the records of a table without taking them apart: values that stay side by side go over
 /// as bytes, with those between them that are the same for all rows of an entity.
 ///
-/// A record that is not as usual, or has a value that its new column would keep in another form, is
-/// left to the program, which looks at each value.
+/// An unusual record, or one with a value that its new column would store in another form, is left
+/// to the program, which handles each value.
 final class RecordCopier {
   /// What a column of a source record may hold.
   private struct Column {
@@ -211,8 +211,8 @@ final class RecordCopier {
 
   // MARK: Records
 
-  /// Looks at a record that lies on its page as a whole, of whose key the program has told
-  /// something; nil where the program has to make the row.
+  /// Checks a record that is completely on its page, after the program has checked its key; nil if
+  /// the program has to make the row.
   @inline(__always)
   func measure(
     _ record: UnsafeRawPointer, total: Int, key: Int64, _ outcome: FieldProgram.KeyOutcome
@@ -315,8 +315,9 @@ final class RecordCopier {
     }
   }
 
-  /// Copies bytes, of which more than there are can be read and written: what comes behind them is
-  /// written later.
+  /// Copies bytes.
+  ///
+  /// More than `count` may be read and written; what comes after them is written later.
   @inline(__always)
   private static func copy(
     _ from: UnsafeRawPointer?, _ count: Int, to: inout UnsafeMutableRawPointer,

@@ -16,7 +16,7 @@ package struct RowRule: Hashable, Codable, Sendable {
   }
 }
 
-/// Looks at the head of a record, no further than it takes to know that the row may move.
+/// Reads the head of a record, only as far as needed to know that the row may move.
 struct RowCheck {
   private let columns: Int
   private let entities: [Int64]?
@@ -24,14 +24,14 @@ struct RowCheck {
   private let names: NameCollector?
   private let sums: RowSums?
   private let patcher: RowPatcher?
-  /// Whether values that are summed up go on beyond the page, so that they have to be read there.
+  /// Whether summed values continue beyond the page and have to be read there.
   private(set) var isCut = false
   private var lastType: UInt64 = 0
   private var lastEntity: Int64 = 0
 
-  /// Adds the names of external files in the rows it looks at to `names`, puts the values that are
-  /// summed up where `sums` has them, and tells `patcher`, which looks at entities itself, where
-  /// those are that it patches.
+  /// Adds the names of external files in the rows to `names`, and stores summed values for `sums`.
+  ///
+  /// `patcher` gets the places of the values that it patches; it reads entities itself.
   init(
     rule: RowRule, names: NameCollector?, sums: RowSums? = nil, patcher: RowPatcher? = nil
   ) {
@@ -43,12 +43,12 @@ struct RowCheck {
     entityColumn = rule.entityColumn
   }
 
-  /// Whether a record may move, of which `local` of `total` bytes are on the page.
+  /// Whether a record may move; `local` of its `total` bytes are on the page.
   mutating func allows(
     _ record: UnsafeRawPointer, local: Int, of total: Int
   ) throws(PageError) -> Bool {
     let header = Int(record.load(as: UInt8.self))
-    // A header of 128 bytes and more has its length in two; such rows are written anew.
+    // A header of 128 bytes and more has its length in two; such rows are written again.
     guard header < 128, header <= local else { return false }
     var count = 0
     var at = 1
@@ -57,7 +57,7 @@ struct RowCheck {
     var wanted = sums?.columns.first ?? -1
     var patched = patcher?.begin() ?? -1
     isCut = false
-    // The next column that somebody looks at; a negative one is none.
+    // The next column that is needed; negative for none.
     var stop = names == nil ? min(UInt(bitPattern: wanted), UInt(bitPattern: patched)) : 0
     while at < header {
       let start = at
@@ -130,7 +130,7 @@ struct RowCheck {
     return true
   }
 
-  /// A field of a record whose head is known to be sound; nil where it goes on beyond the page.
+  /// A field of a record whose head is known to be sound; nil if it continues beyond the page.
   private func field(_ column: Int, of record: UnsafeRawPointer, local: Int) -> Field? {
     var body = Int(record.load(as: UInt8.self))
     let header = body

@@ -65,7 +65,7 @@ final class RowPatcher {
   enum Outcome {
     /// It is as it has to be, in the place where it was.
     case inPlace
-    /// Some of its values have other lengths: `layOut` lays it out anew.
+    /// Some of its values have other lengths: `layOut` lays it out again.
     case resized
     /// It has to be made row by row.
     case unknown
@@ -95,7 +95,7 @@ final class RowPatcher {
   private var isResized = false
   private let scratch: UnsafeMutableRawPointer
   private var lastEntity = 0
-  /// For each entity, its rows and those whose masks say more than is known.
+  /// For each entity, its rows and those whose masks name more properties than are known.
   private let counts: UnsafeMutableBufferPointer<Int64>
 
   init(_ patch: RowPatch) {
@@ -169,7 +169,7 @@ final class RowPatcher {
 
   // MARK: Records
 
-  /// Patches the record whose columns were noted, of which `local` bytes lie on its page.
+  /// Patches the record whose columns were recorded; `local` of its bytes are on its page.
   @inline(__always)
   func apply(_ record: UnsafeMutableRawPointer, local: Int) -> Outcome {
     if isResized {

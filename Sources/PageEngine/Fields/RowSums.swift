@@ -15,7 +15,7 @@ package struct SummedIndex: Hashable, Codable, Sendable {
   }
 }
 
-/// Sums up the entries that the rows of a table ask for in its indexes.
+/// Sums the index entries that the rows of a table require.
 final class RowSums {
   /// The places of all columns that any of the indexes has, rising.
   let columns: [Int]
@@ -85,7 +85,7 @@ final class RowSums {
     return true
   }
 
-  /// Finds the values in a record that lies in memory as a whole, and was looked at before.
+  /// Finds the values in a record that is completely in memory and was checked before.
   func read(_ record: UnsafeRawPointer, total: Int) {
     guard let header = Bytes.varint(record, offset: 0, limit: total) else { return }
     var at = header.end
@@ -105,7 +105,7 @@ final class RowSums {
     }
   }
 
-  /// What the rows so far ask for, by index.
+  /// The sums that the rows so far require, by index.
   var sums: [String: UInt64] {
     Dictionary(zip(names, parts), uniquingKeysWith: { first, _ in first })
   }

@@ -20,7 +20,9 @@ package final class NumberReader {
     entry = try merge.next()
   }
 
-  /// The lowest number of a key, which is not below the one asked for last; nil where it has none.
+  /// The lowest number of a key, or nil.
+  ///
+  /// Keys must be requested in ascending order.
   package func number(of key: Int64) throws(PageError) -> Int64? {
     let wanted = IntegerEntry.ordered(key)
     while let entry, entry.high < wanted { self.entry = try merge.next() }
@@ -54,8 +56,9 @@ package final class OwnerNumbering {
       IntegerEntry(high: IntegerEntry.ordered(owner), low: IntegerEntry.ordered(key)))
   }
 
-  /// The runs of the list: for each key its number, of which those of an owner begin at one value
-  /// and are so far apart.
+  /// The runs of the list: for each key its number.
+  ///
+  /// The numbers of one owner begin at `first`, with a distance of `step`.
   package func finish(first: Int64, step: Int64) throws(PageError) -> [Section] {
     try owners?.flush()
     let runs = owners?.runs ?? []

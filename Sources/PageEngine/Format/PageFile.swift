@@ -108,7 +108,7 @@ package struct Extent: Hashable, Codable, Sendable {
   func contains(_ page: UInt32) -> Bool { page >= first && page - first < count }
 }
 
-/// Hands out extents that nobody else gets.
+/// Hands out each extent once.
 package protocol ExtentSource: AnyObject {
   /// The most pages of an extent.
   var extentLength: UInt32 { get }
@@ -120,18 +120,18 @@ package protocol ExtentSource: AnyObject {
 
 /// Describes pages in the pointer map.
 package protocol PointerMapping: AnyObject {
-  /// Sets what the pointer map says of a page: its kind, and the page that points to it, or 0.
+  /// Sets the pointer map entry of a page: its kind, and the page that points to it, or 0.
   func set(_ page: UInt32, kind: PagePointer, parent: UInt32) throws(PageError)
 }
 
 /// Extents of one file for several processes: a log to which each appends what it takes.
 ///
-/// A process that is alone needs none, and counts. One on another machine asks the coordinator,
-/// which appends to the log for it.
+/// A single process needs no log, and counts. A process on another machine requests extents from
+/// the coordinator, which appends to the log for it.
 ///
 /// An appended byte and the place where it landed are one step in the kernel, so two writers never
-/// take the same extent, and no record is ever half there. What the bytes say does not matter:
-/// whose an extent is stands in the manifests, and the others are free.
+/// take the same extent, and no record is half written. The values of the bytes do not matter: the
+/// manifests list the owner of each extent, and the others are free.
 package final class ClaimLog: ExtentSource {
   private let descriptor: FileDescriptor?
   private let ask: (() throws -> Int64)?
@@ -142,10 +142,10 @@ package final class ClaimLog: ExtentSource {
   /// The extents that this writer took, neighbours as one.
   package private(set) var taken: [Extent] = []
 
-  /// Takes the descriptor of the log, opened for appending by nobody else; nil where nobody else
-  /// takes extents.
+  /// Uses the descriptor of the log, opened for appending only here; nil if no other process takes
+  /// extents.
   ///
-  /// - Parameter ask: returns the number of an extent instead; nil where there is nobody to ask.
+  /// - Parameter ask: returns the number of an extent from the coordinator; nil on its own machine.
   package init(
     descriptor: FileDescriptor?, asking ask: (() throws -> Int64)? = nil, firstPage: UInt32,
     extentLength: UInt32 = Extent.length
@@ -208,7 +208,7 @@ package final class ClaimLog: ExtentSource {
     return Extent(first: firstPage + UInt32(offset), count: length)
   }
 
-  /// Makes a log long enough that nobody is given extents before `page` any more.
+  /// Makes a log long enough that no extent before `page` is handed out any more.
   package static func lengthen(
     _ log: FileDescriptor, firstPage: UInt32, length: UInt32 = Extent.length, to page: UInt32
   ) throws {

@@ -46,7 +46,7 @@ package enum PageGeometry {
   }
 }
 
-/// What the pointer map says of a page.
+/// The kind of a page in the pointer map.
 package enum PagePointer: UInt8, Sendable {
   /// The root of a b-tree; its parent is 0.
   case root = 1
@@ -76,7 +76,7 @@ package struct PageError: Error, Hashable, Sendable {
     case endOfFile
     /// Keys that do not rise, in a table.
     case keysOutOfOrder
-    /// An index of the source whose entries are not those that the rows of its table ask for.
+    /// An index of the source whose entries are not those of its rows.
     case indexDiffers(index: String, entries: Int64, rows: Int64)
     /// Rows that agree in the columns of a unique index.
     case duplicateKeys
@@ -126,7 +126,7 @@ extension PageField {
     Bytes.put16(content, at: page + contentStart)
   }
 
-  /// Completes a page of a chain that has so many bytes of a payload, and goes on at another page.
+  /// Completes a page of a chain with so many bytes of a payload, and the number of the next page.
   @inline(__always)
   static func closeOverflow(_ page: UnsafeMutableRawPointer, count: Int, next: UInt32) {
     Bytes.put32(next, at: page)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The pages of a store under assembly that nobody uses yet: holes first, then those past its end.
+/// The unused pages of a store under assembly: holes first, then those past its end.
 package final class PagePool: ExtentSource, Sendable {
   private struct State {
     var holes: [Extent]
@@ -48,8 +48,8 @@ package final class PagePool: ExtentSource, Sendable {
     state.withLock { $0.holes += extents.flatMap { Self.split($0, by: extentLength) } }
   }
 
-  /// Takes a page that only an assembly that begins anew needs: it is free in the end, and stays as
-  /// it is where anybody may begin so.
+  /// Retires a page that only an assembly that starts over needs: it is free in the end, and stays
+  /// unchanged as long as an assembly may start over.
   package func retire(_ page: UInt32) {
     guard keepsRetired else { return giveBack([Extent(first: page, count: 1)]) }
     state.withLock { state in
@@ -64,7 +64,7 @@ package final class PagePool: ExtentSource, Sendable {
   /// Whether there are pages that are to stay as they are.
   package var hasRetired: Bool { state.withLock { !$0.retired.isEmpty } }
 
-  /// What is free once nobody takes pages any more.
+  /// The free pages, after the last page was taken.
   package func freePages() -> FreePages {
     state.withLock { FreePages(holes: $0.holes, retired: $0.retired, end: $0.end) }
   }

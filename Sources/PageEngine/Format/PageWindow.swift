@@ -1,4 +1,4 @@
-/// Reads pages of a file through a buffer that grows while pages are asked for in a row.
+/// Reads pages of a file through a buffer that grows while consecutive pages are requested.
 final class PageWindow {
   private static let mostPages = 64
 
@@ -29,7 +29,7 @@ final class PageWindow {
     return UnsafeRawPointer(buffer + Int(page - first) * pageSize)
   }
 
-  /// The page, valid until another one is asked for that is not in the buffer.
+  /// The page, valid until a page is requested that is not in the buffer.
   @inline(__always)
   func page(_ page: UInt32) throws(PageError) -> UnsafeRawPointer {
     if let held = held(page) { return held }
@@ -38,7 +38,7 @@ final class PageWindow {
 
   private func load(_ page: UInt32) throws(PageError) -> UnsafeRawPointer {
     guard page >= 1, page <= pageCount else { throw PageError(.damaged(page: page)) }
-    // What was read ahead and not asked for was read in vain.
+    // Pages that were read ahead but not requested were read in vain.
     width = uses * 2 >= Int(count) ? min(UInt32(Self.mostPages), width * 2) : max(1, width / 2)
     let wanted = min(width, pageCount - page + 1)
     count = 0

@@ -53,7 +53,7 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
     }
   }
 
-  /// Takes what a list says.
+  /// Adds the entries of a list.
   package func set(_ list: SectionReader) throws(PageError) {
     while let entry = try list.next(PointerList.Entry.size) {
       let entry = entry.loadUnaligned(as: PointerList.Entry.self)
@@ -89,7 +89,9 @@ package final class PointerMap: PointerMapping, @unchecked Sendable {
   }
 }
 
-/// What a worker has to say of its pages: several share a page of the map, so one writes it.
+/// The pointer map entries of a worker's pages.
+///
+/// Several workers share a page of the map, so the coordinator writes it.
 package final class PointerList: PointerMapping {
   struct Entry: BitwiseCopyable {
     static let size = MemoryLayout<Entry>.stride

@@ -9,8 +9,8 @@ final class UntaggedValue {
   /// Takes the support folder of the store.
   init(support: FilePath) { files = ExternalDataReader(support: support) }
 
-  /// The value behind the tag or in the file, or without either; nil where SQLite has to make it or
-  /// to say why not.
+  /// The value behind the tag or in the file, or without either; nil if SQLite has to make it or to
+  /// report the error.
   ///
   /// It lasts until the next one.
   func value(of field: Field) -> Field? {

@@ -1,10 +1,10 @@
 package import SystemPackage
 
-/// Cuts sorted runs of integer entries into parts that are merged beside each other.
+/// Cuts sorted runs of integer entries into parts that are merged in parallel.
 package struct IntegerSplit {
   private typealias Entry = IntegerEntry
 
-  /// The most entries that are looked at for cuts; each of them takes a read.
+  /// The maximum number of entries sampled for cuts; each takes a read.
   private static let mostSamples: Int64 = 512
   private static let size = Int64(MemoryLayout<Entry>.stride)
 
@@ -22,8 +22,8 @@ package struct IntegerSplit {
 
   /// The sections of each part, one for each run, in the order of the values.
   ///
-  /// There are at most as many parts as are asked for. Entries with the same value are in one part,
-  /// and each part has several.
+  /// Returns at most `wanted` parts. Entries with the same value are in one part, and each part has
+  /// several.
   package func parts(_ wanted: Int) throws(PageError) -> [[(FileDescriptor, Section)]] {
     var starts = [runs.map { _ in Int64(0) }]
     for cut in try cuts(wanted) {

@@ -46,7 +46,7 @@ package final class KeyCollector {
 
   deinit { columns.deallocate() }
 
-  /// The places of the values in a row that it looks at.
+  /// The places of the values that it reads in a row.
   var places: [Int] { columns.map(\.place) }
 
   @inline(__always)

@@ -73,7 +73,7 @@ package final class KeyEncoder {
     }
   }
 
-  /// Completes the key with the number of its row, which tells equal keys apart.
+  /// Completes the key with the number of its row, which distinguishes equal keys.
   @inline(__always)
   package func end(row: Int64) {
     let flags = (columns + 7) / 8

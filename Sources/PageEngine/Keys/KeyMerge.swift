@@ -1,6 +1,6 @@
 /// An encoded key in the buffer of its run's reader.
 private struct EncodedKey: Comparable, BitwiseCopyable {
-  // Valid until the reader goes on, which happens only after the key has left the heap.
+  // Valid until the reader advances, which happens only after the key has left the heap.
   let bytes: UnsafeRawBufferPointer
   /// The first sixteen bytes, which as a rule decide.
   let first: UInt64
@@ -31,7 +31,7 @@ package final class KeyMerge {
   private let isUnique: Bool
   /// The bytes behind the values of a key.
   private let tail: Int
-  /// Whether the key on top was given out, so that its run has to go on.
+  /// Whether the key on top was returned, so that its run has to advance.
   private var isTaken = false
   private var last = UnsafeMutableRawBufferPointer.allocate(byteCount: 512, alignment: 16)
   private var lastCount = -1

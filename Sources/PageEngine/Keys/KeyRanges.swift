@@ -27,7 +27,9 @@ package struct KeyFilter {
     span = try reader.next(MemoryLayout<KeySpan>.size)?.loadUnaligned(as: KeySpan.self)
   }
 
-  /// Whether a key, not below the one asked for last, is there.
+  /// Whether a key is present.
+  ///
+  /// Keys must be requested in ascending order.
   @inline(__always)
   package mutating func contains(_ key: Int64) throws(PageError) -> Bool {
     while let span, span.last < key { try advance() }
@@ -35,7 +37,9 @@ package struct KeyFilter {
     return span.first <= key
   }
 
-  /// Whether all keys of a span, which is not below the one asked for last, are there.
+  /// Whether all keys of a span are present.
+  ///
+  /// Spans must be requested in ascending order.
   ///
   /// Spans that touch where one piece ends and the next begins count as one.
   package mutating func contains(_ wanted: KeySpan) throws(PageError) -> Bool {

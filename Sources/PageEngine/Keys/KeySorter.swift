@@ -118,7 +118,7 @@ private struct KeySort {
   let keys: UnsafeMutableRawPointer
   let scratch: SortScratch
 
-  /// Sorts by the bytes of the keys, of which so many at the beginning are the same in all of them.
+  /// Sorts by the bytes of the keys, whose first `known` bytes are equal.
   func sort(_ entries: UnsafeMutableBufferPointer<IntegerEntry>, skipping known: Int) {
     guard entries.count > 1 else { return }
     if entries.count < Self.leastForRadix {

@@ -36,11 +36,11 @@ package struct KeyRun: Sendable {
   }
 }
 
-/// Cuts the sorted runs of an index into parts that are merged beside each other.
+/// Cuts the sorted runs of an index into parts that are merged in parallel.
 package struct KeySplit {
   /// A part is worth a thread of its own from so many marks on.
   package static let leastMarks = 16
-  /// The most marks that are looked at for cuts; each of them takes a read.
+  /// The maximum number of marks sampled for cuts; each takes a read.
   private static let mostSamples = 512
 
   private let runs: [(run: KeyRun, offsets: [Int64])]
@@ -60,7 +60,7 @@ package struct KeySplit {
 
   /// The sections of each part, one for each run, in the order of the keys.
   ///
-  /// There are at most as many parts as are asked for. Keys with the same values are in one part.
+  /// Returns at most `wanted` parts. Keys with the same values are in one part.
   package func parts(_ wanted: Int) throws(PageError) -> [[(FileDescriptor, Section)]] {
     var starts = [runs.map { _ in Int64(0) }]
     for cut in try cuts(wanted) {

@@ -45,7 +45,7 @@ final class MergeHeap<Entry: Comparable & BitwiseCopyable> {
     nodes[index] = moving
   }
 
-  /// Puts the next entry of the same run in the place of the smallest one.
+  /// Replaces the smallest entry with the next one of the same run.
   @inline(__always)
   func replaceTop(by entry: Entry) {
     nodes[0].entry = entry

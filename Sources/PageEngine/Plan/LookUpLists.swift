@@ -13,11 +13,11 @@ package struct LookUpLists: Hashable, Codable, Sendable {
     case inOrder
     /// By the key of the row.
     case byKey([Section])
-    /// By the number of the pair among all, of which so many come before those of each piece.
+    /// By the number of the pair among all, with the count of pairs before each piece.
     case byNumber([Section], before: [Int: Int64])
   }
 
-  /// The keys of rows that lead to others, by what asks for them.
+  /// The keys of rows that lead to others, by the operation that needs them.
   struct Owners: Hashable, Codable, Sendable {
     var operation: ColumnOperation
     var runs: [Section]

@@ -32,7 +32,7 @@ struct LookUpMaker {
   /// The memory of all buffers of one list: no worker runs yet.
   private var bytes: Int { Int(max(1 << 20, min(32 << 20, stage.memory / 8))) }
 
-  /// Makes the files; those of an earlier run are made anew, but for SQLite's.
+  /// Makes the files; those of an earlier run are made again, except SQLite's.
   func make() throws -> LookUpLists {
     var lists = LookUpLists()
     let program = plan.program
@@ -169,7 +169,7 @@ struct LookUpMaker {
 private struct LookUpDemand {
   /// The entity numbers that count, by the table of the source.
   private(set) var entities: [(table: String, numbers: [Int64])] = []
-  /// What asks for rows that lead to others.
+  /// The operations that need rows that lead to others.
   private(set) var owners: [ColumnOperation] = []
 
   var isEmpty: Bool { entities.isEmpty && owners.isEmpty }

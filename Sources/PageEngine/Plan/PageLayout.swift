@@ -14,18 +14,22 @@ struct PageLayout: Hashable, Codable, Sendable {
   private(set) var roots: [String: UInt32] = [:]
   /// The page of the skeleton that is not written yet, once there is one.
   private(set) var head: FirstPage?
-  /// The start of the system since which what was written is there, synced or not; nil where all
-  /// is synced, since the system does not say when it started or other machines write as well.
+  /// The identifier of the system start, while writes without sync count.
+  ///
+  /// nil if all is synced, because the start is unknown or other machines write too.
   var boot: [UInt8]?
   /// Whether workers write past the page cache.
   private(set) var isDirect = false
-  /// Whether extents are short, and pages that nobody uses taken out of the result in the end: what
-  /// whole extents leave over is much for a small store.
+  /// Whether extents are short, and unused pages are removed from the result at the end.
+  ///
+  /// In a small store the rest of whole extents would be much.
   let isTight: Bool
   /// Whether the plan has one order, whose worker takes extents alone.
   let isSole: Bool
-  /// Whether workers may run on other machines: they ask the coordinator for extents, since files
-  /// that several machines append to may lose bytes, and sync what they write.
+  /// Whether workers may run on other machines.
+  ///
+  /// They request extents from the coordinator, since a file that several machines append to may
+  /// lose bytes, and they sync what they write.
   let hasRemoteWorkers: Bool
   /// The b-trees of the source that are moved.
   var moves: TreeMoves?
@@ -49,7 +53,7 @@ struct PageLayout: Hashable, Codable, Sendable {
     isTight ? Extent.shortLength : Extent.length
   }
 
-  /// Notes what is read, and whether pages that nobody uses matter in so small a store.
+  /// Records what is read, and whether unused pages matter in so small a store.
   init(
     moves: TreeMoves?, source: FilePath, encoding: TextEncoding, sourceBytes: Int64, isSole: Bool,
     hasRemoteWorkers: Bool = false
@@ -86,8 +90,8 @@ struct PageLayout: Hashable, Codable, Sendable {
   /// Makes the files that workers write to, for a result of about so many bytes; a result that is
   /// there stays.
   ///
-  /// Nobody works yet, so the log of claims begins anew, however long an earlier run or some damage
-  /// has made it: the manifests that are taken up say which extents are no longer to be had.
+  /// No worker runs yet, so the log of claims starts over, however long an earlier run or damage
+  /// has made it. The resumed manifests list the extents that are taken.
   mutating func prepare(_ paths: MigrationPaths, expecting bytes: Int64) throws {
     var files: [(FilePath, FileDescriptor.OpenOptions)] = [(paths.result, [.create])]
     if !isSole { files.append((paths.claims, [.create, .truncate])) }
@@ -112,7 +116,7 @@ struct PageLayout: Hashable, Codable, Sendable {
       byteCount: PageGeometry.pageSize, alignment: PageGeometry.pageSize)
     defer { page.deallocate() }
     page.initializeMemory(as: UInt8.self, repeating: 0, count: PageGeometry.pageSize)
-    // Every assembly writes the first page anew, and last of all, so nothing of it is needed.
+    // Every assembly writes the first page again, as the last one, so its content is not needed.
     return (try? file.write(page: 1, from: page)) != nil
   }
 
@@ -165,7 +169,7 @@ struct PageLayout: Hashable, Codable, Sendable {
 extension MigrationPaths {
   /// `…godwit/claims`, in which workers take pages of the result.
   var claims: FilePath { work.appending("claims") }
-  /// `…godwit/renumbered`, lists of the leaves whose rows were numbered anew.
+  /// `…godwit/renumbered`, lists of the leaves whose rows were renumbered.
   var renumbered: FilePath { work.appending("renumbered") }
   /// `…godwit/lookups`, what rows look up in others.
   var lookUps: FilePath { work.appending("lookups") }

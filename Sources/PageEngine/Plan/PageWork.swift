@@ -4,9 +4,10 @@ import Planning
 package struct PageWork: Hashable, Codable, Sendable {
   /// The store under assembly, which all workers write to.
   package var file: String
-  /// The log in which they take extents of it; nil for a plan of one order, and where they ask.
+  /// The log in which they take extents of it; nil for a plan of one order, and if they request
+  /// extents.
   package var claims: String?
-  /// Whether workers ask the coordinator for extents.
+  /// Whether workers request extents from the coordinator.
   package var asksForExtents = false
   /// The first page of the first extent.
   package var firstPage: UInt32
@@ -23,13 +24,13 @@ package struct PageWork: Hashable, Codable, Sendable {
   /// What rows look up, and the file with it.
   package var lookUps = LookUpLists()
   var lookUpFile: String?
-  /// Whether what is written is synced, because nobody would notice a restart of the system.
+  /// Whether what is written is synced, because a restart of the system would not be noticed.
   package var syncs: Bool
   /// Whether pages go past the page cache: the file system takes them so.
   package var isDirect: Bool
   /// That of all texts, in the source and in the store under assembly.
   package var encoding = TextEncoding.utf8
-  /// Whether an index of the source that is damaged is made anew, and no error.
+  /// Whether a damaged index of the source is built again instead of reported.
   package var remakesIndexes = false
   /// The places of columns whose values may be names of external files, by destination table.
   package var externalColumns: [String: [Int]] = [:]
@@ -60,7 +61,7 @@ package struct MovedTable: Hashable, Codable, Sendable {
   package var root: UInt32
   /// What the rows have to be like.
   package var rule: RowRule
-  /// The indexes that move with it, and have to have the entries that its rows ask for.
+  /// The indexes that move with it, and must have the entries of its rows.
   package var indexes: [SummedIndex]
   /// What changes in its rows; nil where nothing does.
   package var patch: RowPatch?
@@ -145,7 +146,7 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var extents: [Extent]
   /// Pages of them that the worker did not need.
   package var unused: [Extent]
-  /// What the pointer map has to say of the others, as `PointerList` wrote it.
+  /// The pointer map entries of the other pages, as `PointerList` wrote them.
   package var pointers: [Section]
   /// The pieces, in the order of the work order.
   package var pieces: [PagePiece]
@@ -171,7 +172,7 @@ package struct PageShard: Hashable, Codable, Sendable {
   }
 }
 
-/// One piece in pages: sections of the shard file that say where everything is.
+/// One piece in pages: sections of the shard file with the place of everything.
 package struct PagePiece: Hashable, Codable, Sendable {
   /// The number of the piece in its plan.
   package var piece: Int
@@ -183,7 +184,7 @@ package struct PagePiece: Hashable, Codable, Sendable {
   package var rowsBefore: Int64
   /// The keys of the table's indexes, by name.
   package var indexes: [String: IndexRuns]
-  /// The names of external files: `ExternalName`; nil where nobody looked at all values.
+  /// The names of external files: `ExternalName`; nil if not all values were read.
   package var names: [Section]?
 
   /// Takes the sections of the shard in which the writers of the piece left their lists.
@@ -210,7 +211,7 @@ package struct IndexRuns: Hashable, Codable, Sendable {
   package var marks: [Section] = []
   /// Whether every row is in; otherwise SQLite has to make the index.
   package var isComplete: Bool
-  /// The sum of the entries that the rows ask for, where the index is moved and not collected.
+  /// The sum of the entries that the rows require, if the index is moved and not collected.
   package var sum: UInt64?
 
   /// Knows the sum alone, of rows that moved as they were.

@@ -9,8 +9,8 @@ import SystemPackage
 
 /// The b-trees of the source that become b-trees of the result without being taken apart.
 ///
-/// What decides is what SQLite says of the source's tables: a table moves if its records would be
-/// made again byte by byte, an index if its entries would. What only the pages can tell (rows from
+/// SQLite's description of the source's tables decides. A table moves if its records would be made
+/// again byte by byte, an index if its entries would. What only the pages can show (rows from
 /// before a column was added, an index that lacks a row) shows when they are moved.
 package struct TreeMoves: Hashable, Codable, Sendable {
   package struct Table: Hashable, Codable, Sendable {
@@ -297,12 +297,12 @@ private struct Found {
   let columns: [Column]
   private let indexes: [Index]
 
-  /// The most tables that one statement asks for.
+  /// The maximum number of tables in one statement.
   private static let mostAtOnce = 500
 
   /// Those of some tables whose records have a value for each column, by their names.
   ///
-  /// One statement asks for many of them: each that is prepared costs more than its answer.
+  /// One statement reads many of them, since preparing a statement costs more than its rows.
   static func all(named names: [String], in reader: StoreReader) throws -> [String: Self] {
     let entries = try reader.tableEntries()
     return try reader.answer("columns and indexes of \(names)") { db in
@@ -397,8 +397,8 @@ private struct Found {
       .mapValues { $0.map(\.index) }
   }
 
-  /// The columns of a destination as this table has them, and behind them those that are new; nil
-  /// where rows would have to be made anew.
+  /// The columns of a destination as this table has them, followed by the new ones; nil if rows
+  /// would have to be made again.
   ///
   /// - Parameters:
   ///   - sources: the columns of this table that they come from.

@@ -160,12 +160,12 @@ struct IndexEntries: ~Copyable {
     last.nulls = nulls
     count += 1
     sum &+= EntrySum.finish(part, row: row)
-    // Of falling values nobody asks where they lead.
+    // Where descending values lead is not needed.
     if move.isInteger && descending & 1 == 0 && nulls & 1 == 0 { try note(last.values[0]) }
     return true
   }
 
-  /// Reads the value of a type, 0 for NULL, and goes on behind it.
+  /// Reads the value of a type, 0 for NULL, and advances past it.
   @inline(__always)
   private func integer(
     _ type: UInt8, body: UnsafeRawPointer, at: inout Int, size: Int, number: UInt32
@@ -210,7 +210,7 @@ struct IndexEntries: ~Copyable {
     return max(4, end - start)
   }
 
-  /// The most bytes of a payload that is looked at where it lies.
+  /// The maximum number of bytes of a payload that is read in place.
   private static let mostInPlace = 512
 
   /// Takes the record at an address, if all of its types have a byte each; else does nothing.
@@ -283,7 +283,7 @@ struct IndexEntries: ~Copyable {
       part = EntrySum.adding(fields[index], to: part)
     }
     sum &+= EntrySum.finish(part, row: row)
-    // Of falling values nobody asks where they lead.
+    // Where descending values lead is not needed.
     if move.isInteger && descending & 1 == 0 && !fields[0].isNull { try note(fields[0].integer) }
   }
 

@@ -55,7 +55,7 @@ final class LeafWalk {
     try descend(root, to: first)
   }
 
-  /// Goes on to the next leaf; false where there is none.
+  /// Advances to the next leaf; false after the last one.
   func next() throws(PageError) -> Bool {
     while var level = levels.last {
       if level.next <= level.cells {
@@ -96,7 +96,7 @@ final class LeafWalk {
       guard type == (isIndex ? PageType.interiorIndex : PageType.interiorTable),
         PageField.interiorPointer(count) <= pageSize
       else { throw damaged(page) }
-      // The separator of a level that is left may still be looked at, so no page of one is reused.
+      // The separator of a level that is left may still be read, so none of its pages is reused.
       let copy = spare.popLast() ?? .allocate(byteCount: pageSize + 8, alignment: 16)
       copy.copyMemory(from: bytes, byteCount: pageSize)
       var level = Level(page: copy, number: page, cells: count, next: 0)

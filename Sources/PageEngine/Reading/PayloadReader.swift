@@ -1,4 +1,4 @@
-/// Reads payloads that may go on in overflow chains.
+/// Reads payloads that may continue in overflow chains.
 final class PayloadReader {
   private let chains: PageWindow
   private let pageCount: UInt32
@@ -8,7 +8,7 @@ final class PayloadReader {
     self.pageCount = pageCount
   }
 
-  /// Puts a payload together, of which so many bytes are in its cell, in front of its chain.
+  /// Assembles a payload from the bytes in its cell and those of its chain.
   @inline(__always)
   func read(
     _ start: UnsafeRawPointer, local: Int, of total: Int, page: UInt32,
@@ -39,7 +39,7 @@ final class PayloadReader {
       done += size
       next = Bytes.get32(bytes)
     }
-    // A chain that goes on was longer, or leads back into itself.
+    // A chain that continues is too long, or leads back into itself.
     guard next == 0 else { throw PageError(.damaged(page: page)) }
   }
 }

@@ -9,7 +9,8 @@ package struct TableForm: Sendable {
   package var pageCount: UInt32
   /// The root page of the table's b-tree.
   package var root: UInt32
-  /// The place in the output of each column of the table's records; -1 for those that nobody wants.
+  /// The place in the output of each column of the table's records; -1 for those that are not
+  /// needed.
   package var places: [Int]
   /// Which columns hold reals, where records keep whole ones as integers.
   package var isReal: [Bool]
@@ -51,7 +52,7 @@ package final class TableCursor {
   private let columns: Int
   private let localLimit: Int
   private let localMinimum: Int
-  /// The key of the last row of which not all values were read.
+  /// The key of the last row whose values were not all read.
   private let cut: UnsafeMutablePointer<Int64?>
   /// Whether the row has values that were not read.
   @inline(__always) var isCut: Bool { cut.pointee == currentKey }
@@ -65,7 +66,7 @@ package final class TableCursor {
   package let fields: UnsafeMutablePointer<Field>
   private let width: Int
 
-  /// Takes a file that nobody changes, and a folder for what does not fit in memory.
+  /// Reads an unchanging file, with a folder for what does not fit in memory.
   package init(file: PageFile, form: TableForm, width: Int, scratch folder: FilePath? = nil) {
     buffer = RecordBuffer(byteCount: 1 << 16, spillingInto: folder)
     self.form = form
@@ -76,7 +77,7 @@ package final class TableCursor {
     localMinimum = (form.pageSize - 12) * 32 / 255 - 23
     let described = form.places.count
     precondition(form.isReal.count == described, "every column is described")
-    // What nobody wants to have is nothing to a reader of heads.
+    // A reader of heads skips columns that are not needed.
     columns =
       form.readsHeads ? (form.places.lastIndex { $0 >= 0 } ?? -1) + 1 : described
     scratch = .allocate(byteCount: self.width * 8, alignment: 8)
@@ -114,10 +115,10 @@ package final class TableCursor {
     while cell < cells, try self.key(of: cell, leaf: leaf) < first { cell += 1 }
   }
 
-  /// The leaf is damaged, or what its cell says of other pages.
+  /// The leaf is damaged, or its cell names a wrong page.
   private func damaged() -> PageError { PageError(.damaged(page: walk.page)) }
 
-  /// Goes on to the next leaf; false where there is none.
+  /// Advances to the next leaf; false after the last one.
   private func nextLeaf() throws(PageError) -> Bool {
     guard try walk.next() else {
       leaf = nil
@@ -147,8 +148,7 @@ package final class TableCursor {
     return true
   }
 
-  /// Goes on to the next row, of which no more than the key is known then; false after the last
-  /// one.
+  /// Advances to the next row and reads only its key; false after the last one.
   @inline(__always)
   func advance() throws(PageError) -> Bool {
     while cell >= cells {
@@ -168,7 +168,7 @@ package final class TableCursor {
     return true
   }
 
-  /// The record of the row that `advance` went on to, if it lies on its leaf as a whole.
+  /// The record of the row that `advance` reached, if it is completely on its leaf.
   @inline(__always)
   var wholeRecord: UnsafeRawBufferPointer? {
     guard let leaf, recordSize <= localLimit, recordStart + recordSize <= form.pageSize else {
@@ -177,7 +177,7 @@ package final class TableCursor {
     return UnsafeRawBufferPointer(start: leaf + recordStart, count: recordSize)
   }
 
-  /// Reads the values of the row that `advance` went on to, once.
+  /// Reads the values of the row that `advance` reached, once.
   @inline(__always)
   func read() throws(PageError) {
     guard let leaf else { throw damaged() }
@@ -195,13 +195,13 @@ package final class TableCursor {
     }
   }
 
-  /// How many bytes of a payload that goes on in a chain its cell has.
+  /// The number of bytes in the cell of a payload that continues in a chain.
   private func localBytes(of total: Int) -> Int {
     let rest = localMinimum + (total - localMinimum) % (form.pageSize - 4)
     return rest <= localLimit ? rest : localMinimum
   }
 
-  /// Reads the values that a cell has whose payload goes on in a chain.
+  /// Reads the values in a cell whose payload continues in a chain.
   private func parseHead(
     _ leaf: UnsafeRawPointer, start: Int, total: Int
   ) throws(PageError) {
@@ -265,7 +265,7 @@ package final class TableCursor {
       done += count
       page = Bytes.get32(bytes)
     }
-    // A chain that goes on was longer, or leads back into itself.
+    // A chain that continues is too long, or leads back into itself.
     guard page == 0 else { throw damaged() }
     return UnsafeRawPointer(base)
   }
@@ -301,7 +301,7 @@ package final class TableCursor {
       body += size
       column += 1
     }
-    // A record is as long as its header says; of columns that nobody knows nothing is said here.
+    // A record is as long as its header states; unknown columns are not checked here.
     guard at < end ? body <= total : body == total else { throw damaged() }
     // Columns that were added later are NULL in older rows.
     while column < columns {

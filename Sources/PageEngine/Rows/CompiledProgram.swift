@@ -15,7 +15,7 @@ struct CompiledProgram {
   private(set) var expressions = ["s.Z_PK", "s.Z_ENT", "s.Z_OPT"]
   /// The same as names of columns; nil for what is no bare column.
   private(set) var columns: [String?] = ["Z_PK", "Z_ENT", "Z_OPT"]
-  /// Which of them only go to columns of reals, so that nobody looks at their values.
+  /// Which of them go only to columns of reals, so that their values are not checked.
   private(set) var onlyReal = [false, false, false]
   let rows: FieldProgram
 
@@ -187,7 +187,7 @@ struct CompiledProgram {
       source: place(ofExpression: operation.expression(schema: "src")))
   }
 
-  /// Where a source column's value stands among the fields; asked for before rows are read.
+  /// The place of a source column's value among the fields; requested before rows are read.
   mutating func place(of column: String, onlyReal: Bool = false) -> Int {
     place(ofExpression: "s.\(SQL.identifier(name: column))", column: column, onlyReal: onlyReal)
   }

@@ -10,7 +10,7 @@ final class ComputedFields: PassingRow {
     var attributes: RowCaller.Attributes
     /// The columns of the destination row, one for each attribute.
     var columns: [Int]
-    /// Where the source row has what its object may be asked for.
+    /// The places of the values in the source row that its object can return.
     var sources: [Int]
   }
 
@@ -133,7 +133,7 @@ extension StoredValue {
         return utf8.count
       }
       return Field(type: UInt64(count) * 2 + 13, body: UnsafeRawPointer(free + 16))
-    // SQLite looks for a byte order mark in texts that it is given so.
+    // SQLite searches such texts for a byte order mark.
     case .rawText(_, isUTF16: true): return nil
     case .rawText(let bytes, isUTF16: false):
       return encoding.isUTF16 ? nil : Self.field(bytes: bytes, in: free, type: 13)

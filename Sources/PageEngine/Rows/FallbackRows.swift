@@ -19,12 +19,12 @@ final class FallbackRows {
   /// Inserts a row of given values; the row that the program makes of a key.
   private var insert: RowReader?
   private var make: RowReader?
-  /// Finds the entity of a change whose mask says more than is known, by the key.
+  /// Finds the entity of a change whose mask names more properties than are known, by its key.
   private var wideMask: RowReader?
   private let program: TableProgram?
 
-  /// Takes the statement that makes the destination table, from its first bracket on, and the
-  /// program whose rows are asked for by their keys.
+  /// Uses the statement that creates the destination table, from its first bracket on, and the
+  /// program whose rows are requested by key.
   init(
     definition: Substring, columns: [(name: String, affinity: Affinity)],
     program: TableProgram? = nil, encoding: TextEncoding, db: Database
@@ -113,7 +113,8 @@ final class FallbackRows {
     table.clear.reset()
   }
 
-  /// Whether the source row that was made last is a change whose mask says more than is known.
+  /// Whether the source row that was made last is a change whose mask names more properties than
+  /// are known.
   func hasWideMask(key: Int64) throws -> Bool {
     guard let wideMask else { return false }
     wideMask.bind(key, parameter: 1)

@@ -46,7 +46,7 @@ private final class FilterCursor: FilterScan {
     (self.isOnly, self.places) = (isOnly, places)
   }
 
-  /// Asks all tests about the row, and adds it if somebody wants to know what they say.
+  /// Evaluates all tests for the row, and adds it if a result is needed.
   @inline(__always)
   private func test(_ key: Int64, into rows: FilterRows) {
     let said = rows.nextSaid
@@ -83,7 +83,7 @@ private final class FilterCursor: FilterScan {
       do {
         guard try cursor.step(), cursor.key <= keys.upperBound else { return nil }
       } catch {
-        // What is damaged, SQLite tells.
+        // SQLite reports the damage.
         return next
       }
       let key = cursor.key

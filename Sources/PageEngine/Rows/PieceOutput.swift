@@ -41,7 +41,7 @@ struct PieceOutput: ~Copyable {
     if digests { addDigest(key, fields: fields, count: count, hasKey: hasKey) }
   }
 
-  /// What copies records of a cursor for a program; nil where rows are looked at value by value.
+  /// Copies records of a cursor for a program; nil if rows are made value by value.
   func copier(_ cursor: TableCursor, program: FieldProgram) -> RecordCopier? {
     digests ? nil : writer.copier(cursor, program: program)
   }

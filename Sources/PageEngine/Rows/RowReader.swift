@@ -28,7 +28,7 @@ final class RowReader {
     fields.deallocate()
   }
 
-  /// Goes on to the next row; false after the last one.
+  /// Advances to the next row; false after the last one.
   func next() throws -> Bool {
     guard try rows.step() else { return false }
     for index in 0..<count { fields[index] = read(index) }
@@ -48,7 +48,7 @@ final class RowReader {
     }
   }
 
-  /// The bytes as they are: SQLite converts no text that it is asked for as a blob.
+  /// The bytes as they are: SQLite converts no text that is requested as a blob.
   private func bytes(_ column: Int32, type: UInt64) -> Field {
     let start = sqlite3_column_blob(handle, column)
     let size = UInt64(truncatingIfNeeded: sqlite3_column_bytes(handle, column))

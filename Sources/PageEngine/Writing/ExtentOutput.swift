@@ -60,8 +60,8 @@ final class ExtentOutput {
   /// Writes pages of the extent, which stay as they are until `turn`.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(PageError) {
     guard let queue = slots[current].queue else { return try file.write(bytes, at: offset) }
-    // Safe: nobody changes these bytes before they are written. `turn` goes on in other memory, and
-    // comes back to this only after `isFree`, which the same queue signals behind this write;
+    // Safe: these bytes do not change before they are written. `turn` continues in other memory,
+    // and comes back to this only after `isFree`, which the same queue signals behind this write;
     // `finish` and `deinit` wait for the queues.
     nonisolated(unsafe) let bytes = bytes
     queue.async { [file, outcome] in Self.write(bytes, at: offset, file: file, outcome: outcome) }
@@ -72,7 +72,7 @@ final class ExtentOutput {
     // If it is not yet written, it is before this in its queue.
     let slot = slots.first { $0.extent.contains(page) } ?? slots[current]
     guard let queue = slot.queue else { return try file.write(page: page, from: bytes) }
-    // Safe: nobody but the closure has the copy once it is made, and the closure frees it.
+    // Safe: only the closure has the copy once it is made, and the closure frees it.
     nonisolated(unsafe) let copy = UnsafeMutableRawBufferPointer.allocate(
       byteCount: PageGeometry.pageSize, alignment: PageGeometry.pageSize)
     copy.copyMemory(from: UnsafeRawBufferPointer(start: bytes, count: copy.count))
@@ -84,7 +84,7 @@ final class ExtentOutput {
     }
   }
 
-  /// Goes on with another extent, in other memory while that of this one is being written.
+  /// Continues with another extent, in other memory while this one is being written.
   func turn(to extent: Extent) throws(PageError) {
     if let queue = slots[current].queue {
       queue.async { [isFree = slots[current].isFree] in _ = isFree.signal() }

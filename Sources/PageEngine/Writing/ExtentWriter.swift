@@ -9,11 +9,11 @@ package final class ExtentWriter {
   private var used: UInt32 = 0
   /// Whether pages that were handed out are not written yet.
   private var isDirty = false
-  /// Receives the checksums of all pages; nil where nobody asks for them.
+  /// Receives the checksums of all pages; nil if they are not needed.
   let sums: PageSums?
   /// How many pages of the extent are summed up.
   private var summed: UInt32 = 0
-  /// Pages of finished extents that nobody uses.
+  /// Unused pages of finished extents.
   private var leftovers: [Extent] = []
 
   /// Writes in threads of its own if it is to write behind: what it wrote can be read once it has
@@ -31,7 +31,7 @@ package final class ExtentWriter {
   /// Whether the next reservation writes the pages reserved so far to the file.
   var isFull: Bool { used >= extent.count }
 
-  /// A page, in memory until the writer is full; whoever takes it sets all of its bytes.
+  /// A page, in memory until the writer is full; the caller sets all of its bytes.
   func reserve() throws(PageError) -> (page: UInt32, memory: UnsafeMutableRawPointer) {
     if isFull { try advance() }
     let page = extent.first + used

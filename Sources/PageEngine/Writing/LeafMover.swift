@@ -9,7 +9,7 @@ package import SystemPackage
 //          `PageGeometry.localMinimum` (489) bytes of its payload.
 // 1 << 31  Bytes of a payload: SQLite's limit for a value is below it.
 // 65,536   Rows between two reports of progress.
-// 64       Leaves laid out anew, after one that had to be: each time that leaves are copied whole
+// 64       Leaves laid out again, after one that had to be: each time that leaves are copied whole
 //          again, the last page of those before stays in part empty.
 // 3 to 8   Bytes of the header of an index record of integers: its length, a serial type for each
 //          column, and that of the row number. `TreeMoves` takes up to three columns.
@@ -18,7 +18,7 @@ package import SystemPackage
 ///
 /// A leaf is copied whole where it is dense: all of its cells go along, and lie from the page's end
 /// down in key order without a gap, as this engine would lay them out. Any other leaf is laid out
-/// anew: one with gaps, or one that the piece's range of keys cuts. Entity numbers and masks that
+/// again: one with gaps, or one that the piece's range of keys cuts. Entity numbers and masks that
 /// change are patched in the memory that the leaf was read into; where one takes more or fewer
 /// bytes than before, its leaf and those after it are written row by row for a while. Whatever
 /// could make the result differ from one written row by row ends in `unmovable`.
@@ -33,7 +33,7 @@ package final class LeafMover {
   private let aside: UnsafeMutableRawPointer
   let found = UnsafeMutableBufferPointer<Cell>.allocate(capacity: 2048)
 
-  /// Where a cell of a leaf lies, and its parts, of which an index has none.
+  /// The place of a cell of a leaf, and its parts; cells of an index have none.
   struct Cell {
     var start: Int
     var size: Int
@@ -43,8 +43,7 @@ package final class LeafMover {
     var total = 0
   }
 
-  /// Takes a file with 4096 bytes a page that nobody changes, and a folder for what does not fit in
-  /// memory.
+  /// Reads an unchanging file with 4096-byte pages, with a folder for what does not fit in memory.
   package init(
     file: PageFile, pageCount: UInt32, writer: ExtentWriter, scratch folder: FilePath? = nil
   ) {
@@ -69,7 +68,7 @@ package final class LeafMover {
   package struct MovedRows {
     /// How many there are.
     package var rows: Int64 = 0
-    /// The sums of the entries that they ask for, by index.
+    /// The sums of the entries that they require, by index.
     package var sums: [String: UInt64] = [:]
     /// The rows by entity; nil where none was patched.
     package var count: RowCount?
@@ -140,7 +139,7 @@ package final class LeafMover {
     return MovedRows(rows: rows, sums: sums?.sums ?? [:], count: patcher?.rows)
   }
 
-  /// Finds the values of a row some of which are not on its page.
+  /// Finds the values of a row that is not completely on its page.
   private func read(
     _ leaf: UnsafeRawPointer, _ cell: Cell, page: UInt32, into sums: RowSums
   ) throws(PageError) {
@@ -314,7 +313,7 @@ package final class LeafMover {
       from = Bytes.get32(bytes)
       (before, isFirst) = (page, false)
     }
-    // A chain that goes on was longer, or leads back into itself.
+    // A chain that continues is too long, or leads back into itself.
     guard from == 0 else { throw PageError(.damaged(page: from)) }
     return true
   }

@@ -24,7 +24,7 @@ extension LeafMover {
     func patch(
       _ index: Int, of leaf: UnsafeRawPointer, page: UInt32, patcher: RowPatcher
     ) throws(PageError) {
-      // The memory is the walk's own, and nobody reads the leaf in it again.
+      // The memory is the walk's own, and the leaf in it is not read again.
       let leaf = UnsafeMutableRawPointer(mutating: leaf)
       let cell = mover.found[index]
       let outcome = patcher.apply(leaf + cell.record, local: cell.local)
@@ -68,7 +68,7 @@ extension LeafMover {
       if left > 0 {
         left = isResized ? Self.leavesLaidOut : left - 1
         isResized = false
-        // Nobody else may take pages while the last one is open.
+        // No other writer may take pages while the last one is open.
         if left == 0 { try rows.finish() }
         return
       }

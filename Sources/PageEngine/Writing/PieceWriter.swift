@@ -4,7 +4,7 @@ package final class PieceWriter {
   package enum Halt {
     /// The cursor has no more rows up to the last key.
     case end
-    /// As many rows were written as were asked for: progress is reported.
+    /// The requested number of rows was written: progress is reported.
     case pause
     /// The row with this key has to be made by SQLite.
     case fallback(Int64)
@@ -77,7 +77,7 @@ package final class PieceWriter {
     }
   }
 
-  /// What copies records of a cursor for a program; nil where rows are looked at value by value.
+  /// Copies records of a cursor for a program; nil if rows are made value by value.
   func copier(_ cursor: TableCursor, program: FieldProgram) -> RecordCopier? {
     if names != nil { return nil }
     return RecordCopier(

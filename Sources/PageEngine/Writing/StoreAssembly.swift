@@ -62,7 +62,7 @@ package struct Skeleton {
   }
 }
 
-/// The first page of a store, which tells of what kind and how long it is.
+/// The first page of a store, with its kind and length.
 package struct FirstPage: Hashable, Codable, Sendable {
   private var bytes: [UInt8]
 
@@ -145,8 +145,8 @@ package struct FreePages {
 
   /// The pages of extents that may be used.
   ///
-  /// A chain of lazy collections says the same in one line, but its types are put together when
-  /// they are first used, which takes 0.3 ms.
+  /// A chain of lazy collections would take one line, but building its types at first use takes 0.3
+  /// ms.
   private struct Pages: Sequence, IteratorProtocol {
     private var extents: ArraySlice<Extent>
     private var pages: Range<UInt32> = 0..<0

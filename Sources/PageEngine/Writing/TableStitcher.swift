@@ -62,7 +62,7 @@ package final class TableStitcher {
     guard isClosed else { throw PageError(.miswritten(page: 0)) }
   }
 
-  /// Numbers the rows of leaves anew, and adds the leaves that hold them then to `renumbered`.
+  /// Renumbers the rows of leaves, and adds the leaves that hold them then to `renumbered`.
   package func renumber(
     _ leaves: SectionReader, adding offset: Int64, into renumbered: EntryCollector
   ) throws(PageError) {

@@ -78,7 +78,7 @@ package final class TableWriter {
     return cell + at
   }
 
-  /// Adds a row whose record goes on in a chain.
+  /// Adds a row whose record continues in a chain.
   private func addLong(
     _ key: Int64, fields: UnsafePointer<Field>, count: Int, shape: RecordShape
   ) throws(PageError) {

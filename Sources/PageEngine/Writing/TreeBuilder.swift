@@ -57,7 +57,7 @@ package final class TreeBuilder {
   // has. So the page gives up its last cell: the cell's child becomes its rightmost, the cell's key
   // goes up, and the pending cell and the last child make another page. Both have a cell then.
   // (3) This adds to the level above, and may fill it, leave a cell pending there, or begin it. It
-  // is before that level's turn, so `levels.count` and `isTop` are looked at anew each time.
+  // is before that level's turn, so `levels.count` and `isTop` are read again each time.
   // (4) The top level has no pending cell when it is written, for (2) puts a level above it. Its
   // open page is the only one that it ever had, and goes to the root. No other page does.
 

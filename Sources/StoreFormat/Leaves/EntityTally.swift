@@ -3,7 +3,7 @@ import SystemCalls
 
 /// Counts the rows of tables by entity number, by a reading of their leaves.
 struct EntityTally {
-  /// Of a file that nobody changes.
+  /// Of an unchanging file.
   let leaves: TableLeaves
 
   /// The rows of a table by the number in its second column.
@@ -50,10 +50,10 @@ struct EntityTally {
 }
 
 extension StoreReader {
-  /// The rows of some tables by entity number, as all of their leaves tell.
+  /// The rows of some tables by entity number, counted in all of their leaves.
   ///
-  /// A table that has some row without a number, or pages that are not as in a sound one, is left
-  /// out: of these SQLite tells.
+  /// A table that has some row without a number, or with unsound pages, is left out; SQLite counts
+  /// those.
   package func entityCounts(
     ofTables names: [String]
   ) throws(StoreError) -> [String: [EntityNumber: Int64]] {

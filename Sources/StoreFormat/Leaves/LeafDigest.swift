@@ -9,7 +9,7 @@ package struct LeafDigest: Sendable {
   private let sizes: PageSizes
   private let form: TableForm
 
-  /// Takes a table of a file that nobody changes; nil where only SQLite tells what a row holds.
+  /// Reads a table of an unchanging file; nil if only SQLite can read its rows.
   ///
   /// - Throws: `DatabaseError` or `SystemCallError`, if schema or file cannot be read.
   package init?(_ table: String, of path: FilePath, in db: Database) throws {
@@ -89,8 +89,9 @@ extension RowDigest {
   /// The fewest row numbers that are worth a reading of the b-tree.
   private static let fewestNumbers: Int64 = 4000
 
-  /// Digests a table that the connection has, and of which all is written into the file: a large
-  /// one by several threads, each of which reads some of its leaves.
+  /// Digests a table of the connection that is completely written to the file.
+  ///
+  /// Several threads each read some leaves of a large one.
   ///
   /// - Throws: `DatabaseError`, or `SystemCallError` where the file cannot be opened.
   package init(

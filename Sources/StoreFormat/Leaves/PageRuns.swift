@@ -1,7 +1,7 @@
 import Foundation
 import SystemCalls
 
-/// Pages of a file that nobody changes, read in runs into memory of their own.
+/// Pages of an unchanging file, read in runs into memory of their own.
 final class PageRuns {
   let sizes: PageSizes
   /// How many whole pages the file has.
@@ -21,7 +21,7 @@ final class PageRuns {
 
   deinit { free(memory) }
 
-  /// A page, which stays where it is until another one is asked for.
+  /// A page, valid until another one is requested.
   ///
   /// - Parameter run: how many pages from this one on are worth reading.
   @inline(__always)
@@ -57,7 +57,7 @@ final class PageRuns {
 }
 
 extension UnsafeMutableRawPointer {
-  /// Memory for `free` that is zero throughout; what nobody touches takes none.
+  /// Memory for `free` that is zero throughout; untouched parts take no memory.
   static func zeros(_ count: Int) -> UnsafeMutableRawPointer {
     guard let memory = calloc(1, count) else { preconditionFailure("no memory is left") }
     return memory

@@ -6,7 +6,7 @@
 final class TableLeaves {
   /// The keys of the rows of the present leaf.
   let keys: UnsafeMutablePointer<Int64>
-  /// Their records; nil for those that go on on other pages.
+  /// Their records; nil for those that continue on other pages.
   let records: UnsafeMutablePointer<UnsafeRawPointer?>
   /// The bytes of their records.
   let totals: UnsafeMutablePointer<Int>
@@ -38,7 +38,7 @@ final class TableLeaves {
   /// A b-tree of more levels would hold more rows than there are keys.
   private static let mostLevels = 20
 
-  /// Takes a file that nobody changes.
+  /// Reads an unchanging file.
   init(_ file: SourceFile, sizes: PageSizes) {
     self.sizes = sizes
     pages = PageRuns(file, sizes: sizes)
@@ -193,8 +193,8 @@ final class TableLeaves {
 
   // MARK: Long records
 
-  /// The record of a row of the present leaf whose place in `records` is nil; it stays until the
-  /// next one is asked for.
+  /// The record of a row of the present leaf whose place in `records` is nil; it is valid until the
+  /// next one is requested.
   ///
   /// - Throws: `UnsoundPage`, also where it is longer than `mostBytes`.
   func record(_ place: Int) throws(UnsoundPage) -> UnsafeRawPointer {

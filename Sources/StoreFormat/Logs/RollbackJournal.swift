@@ -65,7 +65,7 @@ package struct RollbackJournal: Sendable {
     withUnsafeBytes(of: number.bigEndian) { Array($0) }
   }
 
-  /// The path at which SQLite looks for the journal of a store.
+  /// The path at which SQLite searches for the journal of a store.
   package static func path(of store: FilePath) -> FilePath { FilePath("\(store)-journal") }
 
   /// Calls `body` with the number of each page and its bytes as they were.

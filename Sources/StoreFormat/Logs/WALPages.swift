@@ -13,11 +13,11 @@ package import SystemPackage
 //
 // (1) It is written once, its head last, and never changed; where SQLite writes to it (`PageEdit`)
 // it has no head meanwhile.
-// (2) It holds for as long as the main file changes by nothing but these pages being brought into
-// it: whoever reads it holds the main file (`SourceAccess`).
+// (2) It is valid as long as the main file changes only by a checkpoint of these pages: every
+// reader holds the main file (`SourceAccess`).
 
-/// The pages that the `-wal` of a store, or an edit of it, has in the place of those of the main
-/// file, in a file of their own.
+/// The pages that the `-wal` of a store, or an edit of it, has instead of those of the main file,
+/// in a separate file.
 package struct WALPages: Sendable {
   static let magic = Array("GodwitPg".utf8)
   static let headSize = 48
@@ -35,7 +35,7 @@ package struct WALPages: Sendable {
   /// How many pages there are.
   package var count: Int { pages.count }
 
-  /// What the file says before its pages.
+  /// The header of the file, before its pages.
   struct Head: Sendable {
     let file: OpenFile
     let main: FilePath
@@ -134,7 +134,7 @@ extension WALPages {
     case written
     /// Its pages cannot be put over those of the main file one by one: a copy has to be made.
     case unfit
-    /// The log was begun anew meanwhile.
+    /// The log was restarted meanwhile.
     case changed
   }
 
@@ -180,7 +180,7 @@ extension WALPages {
       try Files.fileStatus(store).size / Int64(header.pageSize)
       + Int64(entries.count) * Int64(header.pageSize / 4 + 1)
     guard Int64(copy.index.pageCount) <= most else { return .unfit }
-    // A log that is begun anew meanwhile has other salts.
+    // A log that was restarted meanwhile has other salts.
     var again = [UInt8](repeating: 0, count: WALHeader.size)
     guard try log.read(&again, at: 0) == again.count, again == head else { return .changed }
     let end = start + Int64(copy.index.frames) * Int64(header.pageSize)

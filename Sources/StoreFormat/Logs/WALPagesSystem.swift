@@ -2,8 +2,8 @@ import GRDBSQLite
 import SystemCalls
 import SystemPackage
 
-/// The VFS by which SQLite reads a store with the pages of its log as one file that nobody writes,
-/// and writes pages of its own over a store (`PageEdit`).
+/// The VFS by which SQLite reads a store with the pages of its log as one read-only file, and
+/// writes its own pages over a store (`PageEdit`).
 ///
 /// Every other file is left to the system's own VFS: other databases that are attached, and the
 /// temporary files of a connection.

@@ -1,17 +1,17 @@
 import Synchronization
 import SystemCalls
 
-/// Counts the rows of a table by what the pages of its b-tree say of themselves ("Database File
-/// Format", section 1.6), as SQLite counts them, without reading more of a leaf than its header.
+/// Counts the rows of a table by the page headers of its b-tree ("Database File Format", section
+/// 1.6), as SQLite counts them, without reading more of a leaf than its header.
 package final class LeafCount: Sendable {
   private let file: SourceFile
   private let pageSize: Int
-  /// How many pages may still be looked at: they are not trusted, and may lead in circles.
+  /// The number of pages that may still be read: untrusted pages may lead in circles.
   private let budget: Atomic<Int64>
 
   private let leastToShare: Int64
 
-  /// Takes a file that nobody changes.
+  /// Reads an unchanging file.
   ///
   /// - Parameter leastToShare: the bytes from which on a file is counted on all processors.
   package init(file: SourceFile, pageSize: Int, leastToShare: Int64 = 4 << 20) {

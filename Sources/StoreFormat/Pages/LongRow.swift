@@ -27,9 +27,9 @@ package struct LongRow: Hashable, Sendable {
   /// The memory for a process that copies the row, in bytes.
   package var memoryNeeded: Int64 { bytes.multipliedReportingOverflow(by: 3).partialValue }
 
-  /// The first row of a store that is too long; nil where there is none, or SQLite cannot say.
+  /// The first row of a store that is too long; nil if there is none, or SQLite cannot read it.
   package static func first(in store: FilePath, memory: Int64) -> LongRow? {
-    // What cannot be read any more is left to the error that asks for the row.
+    // If the store can no longer be read, the caller's own error reports it.
     guard let connection = try? StoreConnection.immutable(store) else { return nil }
     return try? connection.run { db in
       let tables = try String.fetchAll(

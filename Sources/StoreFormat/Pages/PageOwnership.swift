@@ -1,7 +1,7 @@
 import SystemCalls
 package import SystemPackage
 
-/// Finds out whether pages that SQLite would give to others belong to nobody else.
+/// Checks that pages which SQLite would reuse have no other owner.
 ///
 /// A list of free pages or a b-tree that names a page of another one is damage which no writer
 /// notices: the page is overwritten. The pointer map names the owner of each page a second time
@@ -63,7 +63,8 @@ package final class PageOwnership {
     return number == 0
   }
 
-  /// Whether every page on the list of free pages is free, and as many are as the header says.
+  /// Whether every page on the list of free pages is free, and their number is the one in the
+  /// header.
   package func ownsFreePages() throws -> Bool {
     let header = try read(1)
     var trunk = Self.number(header, at: HeaderField.firstFreeTrunk)
@@ -98,7 +99,7 @@ package final class PageOwnership {
 
   private func read(_ page: UInt32) throws -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Self.pageSize)
-    // What lies behind the end of the file is zero, and nobody's page.
+    // Bytes after the end of the file are zero, and belong to no page.
     _ = try bytes.withUnsafeMutableBytes {
       try file.read($0, at: (Int64(page) - 1) * Int64(Self.pageSize))
     }

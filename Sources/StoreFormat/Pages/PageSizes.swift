@@ -1,6 +1,6 @@
 package import SystemCalls
 
-/// A page that is not as those of a sound store are; what is wrong with it, SQLite tells.
+/// A page that no sound store has; SQLite reports the details.
 package struct UnsoundPage: Error {
   /// Creates the error.
   package init() {}

@@ -1,24 +1,24 @@
 import Synchronization
 import SystemCalls
 
-/// A pass over a table by ranges of its keys: of a large table on all processors, each of which
-/// has a reader of its own.
+/// A pass over a table by ranges of its keys, for a large table on all processors with a reader
+/// each.
 ///
-/// What is found is taken in the order of keys, and so is the first error, whoever was faster.
+/// Findings are taken in key order, and so is the first error, whichever reader was faster.
 package struct SharedScan: Sendable {
   /// Ranges that follow one another; together they have every key.
   package let ranges: [ClosedRange<Int64>]
-  /// How many readers look at ranges at once.
+  /// The number of readers at a time.
   package let readers: Int
   /// The table that is read, where its passes are reported.
   var table: String?
 
-  /// Takes ranges that follow one another, and how many are looked at at once.
+  /// Uses consecutive ranges, and the number of readers at a time.
   package init(ranges: [ClosedRange<Int64>], readers: Int) {
     (self.ranges, self.readers) = (ranges, max(1, min(readers, ranges.count)))
   }
 
-  /// Takes the runs of a table's outline, and how many are looked at at once.
+  /// Uses the runs of a table's outline, and the number of readers at a time.
   init(_ runs: [TableOutline.Run], readers: Int) {
     var ranges: [ClosedRange<Int64>] = []
     var first = Int64.min
@@ -32,15 +32,15 @@ package struct SharedScan: Sendable {
   /// One range of all keys.
   package static let whole = SharedScan(ranges: [.min ... .max], readers: 1)
 
-  /// So many ranges may be looked at ahead of the one whose findings are taken next.
+  /// The maximum number of ranges read ahead of the one whose findings are taken next.
   private static let mostAhead = 64
 
-  /// Looks at all ranges.
+  /// Reads all ranges.
   ///
   /// - Parameters:
-  ///   - open: as many readers as look at once, each of which one thread uses after the other.
-  ///   - look: has a reader look at a range, and tells what it finds there, in order.
-  ///   - take: takes what was found, one after the other, on any thread.
+  ///   - open: opens the readers; each is used by one thread at a time.
+  ///   - look: reads a range with a reader, and returns the findings in order.
+  ///   - take: called with each finding, one at a time, on any thread.
   /// - Throws: the error that comes first in the order of keys.
   package func run<Reader, Found: Sendable>(
     _ open: [Reader],
@@ -82,13 +82,13 @@ package struct SharedScan: Sendable {
 /// Puts what several threads find into the order of ranges.
 private final class KeyOrder<Found: Sendable>: Sendable {
   private struct State {
-    /// The next range that nobody looks at yet.
+    /// The next range that no reader has.
     var unclaimed: Int
     /// The range whose findings are taken as they come.
     var current: Int
     /// What was found in those behind it.
     var waiting: [Int: [Found]] = [:]
-    /// Ranges that somebody has looked at, with what went wrong there.
+    /// Ranges that were read, with the error of each.
     var ended: [Int: (any Error)?] = [:]
     /// What went wrong first.
     var failure: (any Error)?
@@ -104,7 +104,7 @@ private final class KeyOrder<Found: Sendable>: Sendable {
     state = Mutex(State(unclaimed: ranges.lowerBound, current: ranges.lowerBound))
   }
 
-  /// The next range to look at; nil where none is left, or something has failed before it.
+  /// The next range to read; nil if none is left, or an earlier one failed.
   func claim() -> Int? {
     state.withLock { state in
       // Those before one that failed were claimed before it.

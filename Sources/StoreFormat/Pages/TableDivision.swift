@@ -1,6 +1,6 @@
 import SystemCalls
 
-/// Divides large tables of a store that nobody writes.
+/// Divides large tables of an unchanging store.
 package struct TableDivision: Sendable {
   private let reader: StoreReader
   private let least: Int64
@@ -13,7 +13,7 @@ package struct TableDivision: Sendable {
   /// The bytes of leaves from which on a table is shared: of fewer a pass takes no longer than to
   /// open the store once more.
   private static let leastToShare: Int64 = 4 << 20
-  /// The most readers, each of which has a page cache.
+  /// The maximum number of readers; each has a page cache.
   private static let mostReaders = 8
   /// The bytes of a range's leaves, on the average: what is found in some ranges is held at once.
   private static let bytesOfRange: Int64 = 256 << 10
@@ -21,8 +21,8 @@ package struct TableDivision: Sendable {
   /// Takes a connection to the store.
   ///
   /// - Parameters:
-  ///   - least: the bytes of leaves from which on a table is shared.
-  ///   - readers: how many look at one at once.
+  ///   - least: the minimum of leaf bytes for a shared table.
+  ///   - readers: the number of readers per table.
   /// - Throws: `StoreError`, `SystemCallError`.
   package init(
     _ reader: StoreReader, sharedFrom least: Int64? = nil, readers: Int? = nil
@@ -36,8 +36,8 @@ package struct TableDivision: Sendable {
     entries = self.readers > 1 && file.byteCount >= self.least ? try reader.tableEntries() : [:]
   }
 
-  /// A pass over a table, in ranges where it is large and the upper pages of its b-tree tell where
-  /// its rows lie.
+  /// A pass over a table, in ranges if it is large and the upper pages of its b-tree show the place
+  /// of its rows.
   package func scan(of table: String) -> SharedScan {
     guard let entry = entries[table] else { return .whole }
     let runs = TableOutline(

@@ -18,7 +18,7 @@ package struct TreeSize: Sendable {
     pages = count(below: root, budget: &budget).map { min($0, most) }
   }
 
-  /// The most children of a page that are looked at; the others are like these.
+  /// The maximum number of sampled children of a page; the others are similar.
   private static let mostSamples = 8
 
   private func count(below number: UInt32, budget: inout Int) -> Int64? {
@@ -37,7 +37,7 @@ package struct TreeSize: Sendable {
       guard let found = count(below: others[place], budget: &budget) else { return nil }
       sampled += 1
       sum = min(most, sum + found)
-      // Leaves have leaves beside them.
+      // Siblings of leaves are leaves.
       if found == 1 { return 1 + Int64(children.count) }
     }
     guard let end = count(below: last, budget: &budget) else { return nil }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Sums over the entries of an index, or those that the rows of a table ask for.
+/// Sums over the entries of an index, or over those that the rows of a table require.
 ///
-/// Others have the same sum by chance once in 2^64 times: the numbers that go into it are drawn
-/// anew for each check. Values that SQLite takes as equal give the same.
+/// Others have the same sum by chance once in 2^64 times: the numbers in it are random for each
+/// check. Values that SQLite takes as equal give the same.
 enum EntrySums {
   @inline(__always)
   static func mix(_ hash: inout UInt64, _ value: UInt64) {
@@ -20,7 +20,7 @@ enum EntrySums {
 
   /// Mixes a value in.
   ///
-  /// - Throws: `UnsoundPage` where it is SQLite's to say what it is.
+  /// - Throws: `UnsoundPage` if only SQLite can read it.
   @inline(__always)
   static func mix(
     _ hash: inout UInt64, type: UInt32, at start: UnsafeRawPointer, isReal: Bool

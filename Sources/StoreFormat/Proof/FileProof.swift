@@ -6,12 +6,12 @@ import SystemPackage
 /// Shows that SQLite's `integrity_check` finds nothing in a file, by a reading of its own on all
 /// processors.
 ///
-/// It tells nothing of a file that it does not take as sound: SQLite does. So it may refuse a sound
-/// file, and never takes a damaged one. "Database File Format" on sqlite.org says what makes a file
-/// sound: each page has one owner, which the pointer map names; cells, free blocks and lost bytes
-/// fill a page; keys rise over the whole of a b-tree, whose leaves are all equally deep; records
-/// fit their sizes; values are as column affinity makes them; each index has an entry for each
-/// row.
+/// It only confirms that a file is sound; SQLite reports the errors of others. It may reject a
+/// sound file, and never accepts a damaged one. A file is sound by "Database File Format" on
+/// sqlite.org: each page has one owner, which the pointer map names; cells, free blocks and lost
+/// bytes fill a page; keys rise over the whole of a b-tree, whose leaves are all equally deep;
+/// records fit their sizes; values are as column affinity makes them; each index has an entry for
+/// each row.
 final class FileProof: Sendable {
   private struct Unit: Sendable {
     enum Part: Sendable {
@@ -45,7 +45,7 @@ final class FileProof: Sendable {
   private let seed = UInt64.random(in: .min ... .max)
   private let isStopped: @Sendable () -> Bool
 
-  /// Takes a file that nobody writes; nil where SQLite has to look at all of it.
+  /// Reads an unchanging file; nil if SQLite has to check all of it.
   init?(_ path: FilePath, isStopped: @escaping @Sendable () -> Bool) {
     guard let file = try? SourceFile(path), let header = try? file.header(),
       let sizes = PageSizes(header: header)
@@ -65,7 +65,7 @@ final class FileProof: Sendable {
     ledger = PageLedger(pageCount: count, sizes: sizes, isMapped: largest != 0)
   }
 
-  /// What SQLite has to be asked besides; nil where nothing is shown.
+  /// The checks left to SQLite; nil if nothing was confirmed.
   func asked(threads: Int) -> [String]? {
     do {
       var trees = [Tree(root: 1, form: .other)]
@@ -211,7 +211,7 @@ final class FileProof: Sendable {
     return walk.totals
   }
 
-  /// Whether each index has as many entries as its table has rows, and those that they ask for.
+  /// Whether each index has as many entries as its table has rows, and exactly those of its rows.
   private func agree(_ trees: [Tree]) -> Bool {
     var table: TreeWalk.Totals?
     var number = 0

@@ -9,7 +9,7 @@ final class PageLedger: @unchecked Sendable {
   /// A bit for each page.
   private let seen: UnsafeMutablePointer<Atomic<UInt64>>
   private let words: Int
-  /// A page of the pointer map and the pages that it tells of.
+  /// A page of the pointer map and the pages that it describes.
   private let group: UInt32
   /// The page that SQLite keeps for its locks ("Database File Format", section 1.4).
   private let lockPage: UInt32
@@ -28,7 +28,7 @@ final class PageLedger: @unchecked Sendable {
     seen.deallocate()
   }
 
-  /// The page of the pointer map that tells of a page; the page itself if it is one.
+  /// The page of the pointer map that describes a page; the page itself if it is one.
   @inline(__always)
   func mapPage(of page: UInt32) -> UInt32 {
     if page < 2 { return 0 }
@@ -56,7 +56,7 @@ final class PageLedger: @unchecked Sendable {
   }
 }
 
-/// What the pointer map of a file says ("Database File Format", section 1.8), on one thread.
+/// The pointer map of a file ("Database File Format", section 1.8), on one thread.
 final class OwnerMap {
   enum Kind: UInt8 {
     case root = 1

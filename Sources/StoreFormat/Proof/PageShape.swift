@@ -1,5 +1,5 @@
-/// Whether the cells of a page, its free blocks and the bytes that are lost between them make it up
-/// without gap and overlap, as SQLite looks at it.
+/// Checks that cells, free blocks and lost bytes fill a page without gap and overlap, as SQLite
+/// does.
 struct PageShape {
   private let page: UnsafeRawPointer
   private let start: Int

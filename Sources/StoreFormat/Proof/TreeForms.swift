@@ -28,12 +28,12 @@ struct TableForm: Sendable {
   var indexes: [IndexForm]
 }
 
-/// The b-trees of a store, and what SQLite has to be asked of.
+/// The b-trees of a store, and the tables that SQLite has to check.
 struct TreeForms: Sendable {
   private(set) var tables: [TableForm] = []
   /// B-trees whose contents are SQLite's to judge.
   private(set) var others: [UInt32] = []
-  /// The tables that `integrity_check` is asked of.
+  /// The tables that `integrity_check` has to check.
   private(set) var asked = ["sqlite_schema"]
 
   /// All b-trees but that of the schema.
@@ -84,7 +84,7 @@ struct TreeForms: Sendable {
     return (table, name, root)
   }
 
-  /// The forms of all indexes of a table; nil where SQLite knows more of one than can be said here.
+  /// The forms of all indexes of a table; nil if one has a property that has no form here.
   private static func indexes(
     _ roots: [String: UInt32], details: [IndexDetails], of table: TableForm
   ) -> [IndexForm]? {
@@ -95,7 +95,7 @@ struct TreeForms: Sendable {
   }
 }
 
-/// What SQLite says of an index.
+/// SQLite's description of an index.
 private struct IndexDetails {
   var name: String
   var isUnique: Bool
@@ -146,19 +146,18 @@ private struct IndexDetails {
 }
 
 extension TableForm {
-  /// The form of a table without its indexes; nil where SQLite knows more of it than can be said
-  /// here.
+  /// The form of a table without its indexes; nil if it has a property that has no form here.
   init?(_ name: String, root: UInt32, db: Database) throws {
     guard var form = try Self.all(in: db, named: name)[name] else { return nil }
     form.root = root
     self = form
   }
 
-  /// The forms of tables without their roots and indexes; not those of which SQLite knows more than
-  /// can be said here.
+  /// The forms of tables without their roots and indexes; without those that have a property
+  /// without a form here.
   ///
-  /// All are asked of at once, since each question has its cost; of a named one nothing is asked
-  /// that takes longer where there are many.
+  /// One query reads all of them, since each query has its cost; queries for a named table avoid
+  /// what gets slower with many tables.
   fileprivate static func all(
     in db: Database, named name: String? = nil
   ) throws -> [String: TableForm] {
@@ -195,7 +194,7 @@ extension TableForm {
     }
   }
 
-  /// Takes what SQLite says of the columns.
+  /// Uses SQLite's description of the columns.
   private init?(_ rows: [Row], hasOwnKey: Bool, types: inout [String: Column]) {
     self.init(root: 0, columns: [], indexes: [])
     for (place, row) in rows.enumerated() {

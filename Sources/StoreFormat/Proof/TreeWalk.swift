@@ -37,7 +37,8 @@ final class TreeWalk {
   private let lastFields: RecordFields
   private let lastRecord: UnsafeMutableRawPointer
 
-  /// The most bytes of a record that are looked at; of the others only their pages are.
+  /// The maximum number of bytes of a record that is read; of longer ones only the pages are
+  /// checked.
   private let mostHeld: Int
   private static let mostColumns = 2000
   private static let mostLevels = 20
@@ -151,7 +152,7 @@ final class TreeWalk {
   ///
   /// - Parameters:
   ///   - parent: the page above; nil for a root, which has its owner already.
-  ///   - form: nil where rows are not looked at.
+  ///   - form: nil if rows are not checked.
   func walk(
     _ branch: Branch, parent: UInt32?, depth: Int, form: TableForm?
   ) throws(UnsoundPage) {
@@ -268,7 +269,7 @@ final class TreeWalk {
 
   /// Walks through the entries of an index, or a part of one between two entries.
   ///
-  /// - Parameter form: nil where entries are not looked at.
+  /// - Parameter form: nil if entries are not checked.
   func walkIndex(
     _ number: UInt32, parent: UInt32?, depth: Int, form: IndexForm?, lower: [UInt8]?,
     upper: [UInt8]?

@@ -1,7 +1,7 @@
 import SystemCalls
 import SystemPackage
 
-/// A store as a file of pages, none of which is trusted.
+/// A store as a file of untrusted pages.
 ///
 /// It knows every page size and any number of reserved bytes, unlike the readers of the page
 /// engine, which stop at the first damage.
@@ -61,7 +61,7 @@ final class DamagedFile {
     return hasPointerMap && page >= 2 && mapPage(page) == page
   }
 
-  /// What the pointer map says of a page: its kind and its parent; nil without a map.
+  /// The pointer map entry of a page: kind and parent; nil without a map.
   func pointer(to page: UInt32) throws -> (kind: UInt8, parent: UInt32)? {
     guard hasPointerMap, page > 2 else { return nil }
     let map = mapPage(page)

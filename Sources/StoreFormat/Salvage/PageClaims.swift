@@ -1,8 +1,8 @@
 /// Which pages are named more than once: by two b-trees, by a chain and the list of free pages, or
 /// by anything twice.
 ///
-/// Of those that name a page, it belongs to the one that the pointer map tells; without a pointer
-/// map nobody gets it, so that no row appears where it was not.
+/// If several parents name a page, it belongs to the one in the pointer map. Without a pointer map
+/// it belongs to none, so that no row appears in a wrong table.
 final class PageClaims {
   private let file: DamagedFile
   private var once: [UInt64]
@@ -11,7 +11,7 @@ final class PageClaims {
   /// Roots of several trees.
   private var shared: Set<UInt32> = []
 
-  /// Looks at all pages that can be reached from the roots, each of them once.
+  /// Reads all pages that can be reached from the roots, each once.
   init(_ file: DamagedFile, trees: [(root: UInt32, kind: TreePage.Kind)]) throws {
     self.file = file
     once = [UInt64](repeating: 0, count: Int(file.pageCount / 64) + 1)
@@ -42,7 +42,7 @@ final class PageClaims {
     }
   }
 
-  /// What a page is said to be.
+  /// The claimed kind of a page.
   enum Claim {
     case root
     /// A page of a b-tree, below this one.

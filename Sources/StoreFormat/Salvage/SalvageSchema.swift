@@ -1,7 +1,8 @@
 import GRDB
 import SystemPackage
 
-/// The schema of a damaged store, which has to be whole: nothing says what else there was.
+/// The schema of a damaged store, which has to be complete, since nothing else describes the
+/// tables.
 struct SalvageSchema {
   /// A row of `sqlite_schema`.
   struct Entry {

@@ -31,7 +31,7 @@ package struct SalvagedStore: Hashable, Codable, Sendable {
     package var mostLost: Int64?
   }
 
-  /// An index of the store that was damaged or disagreed with its table, and is built anew.
+  /// An index of the store that was damaged or disagreed with its table, and is built again.
   package struct Index: Hashable, Codable, Sendable {
     /// The name of the index.
     package var index: String
@@ -45,7 +45,7 @@ package struct SalvagedStore: Hashable, Codable, Sendable {
   package var rowsTaken: Int64 = 0
   /// Tables that lost rows, or may have.
   package var tables: [Table] = []
-  /// Indexes that were built anew because they were damaged.
+  /// Indexes that were built again because they were damaged.
   package var indexes: [Index] = []
   /// Indexes that cannot be made of the rows that are left, since some agree in a unique one.
   package var indexesLeftOut: [String] = []

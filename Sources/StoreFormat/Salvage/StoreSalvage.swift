@@ -4,13 +4,13 @@ package import SystemPackage
 
 /// Takes what can be read of a damaged store: every table page by page from the root of its b-tree.
 ///
-/// Neither SQLite nor an index is asked for rows; an index that is whole tells which there were.
-/// Schema and metadata have to be there, since nothing else says what the rows mean.
+/// Rows come neither from SQLite nor from an index; a complete index only shows which rows existed.
+/// Schema and metadata are required, since nothing else defines the rows.
 package struct StoreSalvage {
   private let file: DamagedFile
   private let schema: SalvageSchema
 
-  /// Takes a store that nobody changes, and that has no log.
+  /// Reads an unchanging store without a log.
   ///
   /// - Parameter memory: what the process may occupy, in bytes; longer rows than fit are refused,
   ///   with `StoreError.Problem.rowTooLong`.
@@ -20,7 +20,7 @@ package struct StoreSalvage {
     schema = try SalvageSchema(file)
   }
 
-  /// The header of a store that may be shorter than it says.
+  /// The header of a store that may be shorter than the header states.
   ///
   /// - Throws: `StoreError` with `notSalvageable` where it makes no sense.
   package static func header(of store: FilePath) throws -> StoreHeader {
@@ -102,7 +102,7 @@ package struct StoreSalvage {
     var layouts: [SalvageTarget.Table] = []
     for entry in schema.tables {
       do {
-        // SQLite makes this one by itself, where a table asks for it.
+        // SQLite creates this table itself when another one requires it.
         if entry.name != "sqlite_sequence", let sql = entry.sql {
           try Self.create(sql: sql, kind: "TABLE", in: target.db)
         }
@@ -133,7 +133,7 @@ package struct StoreSalvage {
     for (entry, layout) in zip(schema.tables, layouts) {
       try target.begin(layout)
       guard layout.hasRowNumbers else {
-        // Core Data makes no such table, and no model asks for one.
+        // Core Data makes no such table, and no model requires one.
         result.tables.append(.unread(name: entry.name))
         continue
       }
@@ -173,7 +173,7 @@ package struct StoreSalvage {
     }
   }
 
-  /// Compares a table with its indexes, and notes what both say is missing.
+  /// Compares a table with its indexes, and records the missing keys.
   private func judge(
     _ tree: TreeSalvage, of entry: SalvageSchema.Entry, sum: KeySum, target: SalvageTarget,
     highest: Int64?, result: inout SalvagedStore
@@ -286,7 +286,7 @@ package struct StoreSalvage {
 
   // MARK: The rest of the schema
 
-  /// Runs a statement of the schema: one, and of its kind, whatever the file says.
+  /// Runs a statement of the schema: only one, and of the given kind.
   private static func create(sql: String, kind: String, in db: Database) throws {
     guard sql.hasPrefix("CREATE \(kind) ") else {
       throw DatabaseError(resultCode: .SQLITE_ERROR, message: "no CREATE \(kind)")

@@ -119,7 +119,7 @@ struct TreePage {
 
   // MARK: Accounting
 
-  /// Gives up cells that overlap others, and looks for bytes that belong to nothing.
+  /// Drops cells that overlap others, and searches for bytes that belong to nothing.
   private mutating func account(from contents: Int, start: Int) {
     var taken: [(range: Range<Int>, cell: Int?)] = []
     for (index, cell) in cells.enumerated() {

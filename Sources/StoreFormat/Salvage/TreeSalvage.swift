@@ -1,9 +1,9 @@
-/// Reads what is left of a b-tree, and tells where something is missing.
+/// Reads what is left of a b-tree, and records where something is missing.
 ///
-/// A page is taken where it is named once, or where the pointer map says that it belongs there. Of
-/// its cells those are taken that lie within the page, overlap no other, have a key between the
-/// separators that lead to the page, and rise with certainty: where two contradict each other,
-/// neither is taken. So a row is taken as it stands in its table, or not at all.
+/// A page is used if it is named once, or if the pointer map assigns it there. Of its cells those
+/// are used that lie within the page, overlap no other, have a key between the separators that lead
+/// to the page, and rise with certainty: if two contradict each other, neither is used. So a row is
+/// salvaged as its table has it, or not at all.
 final class TreeSalvage {
   static let depthLimit = 20
 
@@ -110,7 +110,7 @@ final class TreeSalvage {
       var end = cell.key
       if kind == .table, !sure.contains(index) {
         lose(page: number)
-        // Nobody knows where it ends, but behind it begins something that is known.
+        // Its end is unknown, but the start of what follows is known.
         end =
           page.cells.indices[(index + 1)...].first { sure.contains($0) }
           .flatMap { page.cells[$0]?.key } ?? high ?? .max
@@ -193,7 +193,7 @@ final class TreeSalvage {
       claim = .next(to: next)
       next = UInt32(PageBytes.number(bytes, at: 0, count: 4) ?? 0)
     }
-    // A chain that goes on was longer, or leads somewhere else.
+    // A chain that continues is too long, or leads somewhere else.
     guard next == 0 else { return nil }
     if cell.payload > longest { throw TooLong(key: cell.key, bytes: Int64(cell.payload)) }
     return record

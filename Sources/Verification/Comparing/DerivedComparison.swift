@@ -3,7 +3,7 @@ import StoreFormat
 
 /// Compares derived attributes, R-trees and the triggers that keep them.
 extension VerificationRun {
-  /// Compares the triggers with those that the model asks for, in the forms of the old store.
+  /// Compares the triggers with those that the model requires, in the forms of the old store.
   func compareTriggers(_ schema: StoreSchema, from source: StoreSchema) {
     var left = Dictionary(
       catalog.names.triggers.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })

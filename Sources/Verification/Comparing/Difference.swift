@@ -26,9 +26,9 @@ package struct Difference: Hashable, Sendable {
     /// An index or its form, a trigger, a view, or another entry of `sqlite_schema`.
     case indexMissing, indexExtra, indexForm, trigger, view, schema
     // The file
-    /// A finding of `PRAGMA integrity_check`, a field of the header, or a log beside the store.
+    /// A finding of `PRAGMA integrity_check`, a field of the header, or a log next to the store.
     case page, indexEntry, header, journalMode, leftover
-    // Files beside it
+    // Files next to it
     /// An external binary data file is missing, or has other contents.
     case externalFileMissing, externalFile
   }
@@ -96,7 +96,7 @@ package struct VerificationReport: Sendable {
   package var removed: [Removal] = []
   /// Changes of the history that name more properties than are known to be updated, by entity.
   package var wideMasks: [String: Int64] = [:]
-  /// Whether nothing is left of the old store's history, though nobody said that it was dropped.
+  /// Whether the old store's history is missing, without the option to drop it.
   package var lacksHistory = false
   /// What could not be compared, in words.
   package private(set) var notJudged: [String] = []

@@ -12,7 +12,7 @@ extension VerificationOrder {
   }
 }
 
-/// Compares the header, the pages and the files beside a store.
+/// Compares the header, the pages and the files next to a store.
 extension VerificationRun {
   func compareFiles(_ found: FoundSchema) throws {
     try compareHeader()
@@ -136,9 +136,9 @@ extension VerificationRun {
   // MARK: Pages
 
   /// Starts SQLite's `integrity_check`, which reads every page and compares every index with its
-  /// table, beside the comparison of rows.
+  /// table, in parallel to the comparison of rows.
   func beginPages() {
-    // What keeps it from being started is told when its answers are wanted.
+    // An error at its start is reported when its results are needed.
     pages = try? IntegrityCheck(order.new.readable)
   }
 

@@ -99,7 +99,7 @@ extension VerificationRun {
 
   // MARK: Changes
 
-  /// Compares all changes; those whose masks may say too much are counted by entity.
+  /// Compares all changes; those whose masks may name too many properties are counted by entity.
   private func compareChanges(_ route: HistoryRoute) throws -> [String: Int64] {
     var wide: [String: Int64] = [:]
     let table = HistoryTables.changes
@@ -229,7 +229,7 @@ private struct HistoryPair {
   private let old: HistoryLayout
   private let new: HistoryLayout
   private let preserved: (old: [String], new: [String])
-  /// Properties of the new entity whose bits cannot be told apart.
+  /// Properties of the new entity whose bits cannot be distinguished.
   private let unclear: Set<String>
 
   init?(
@@ -255,7 +255,7 @@ private struct HistoryPair {
     return preserved.old.firstIndex(of: preserved.new[place])
   }
 
-  /// Whether the new mask cannot but name properties of which nobody knows that they were updated.
+  /// Whether the new mask has to name properties that may not have been updated.
   func mayWiden(_ mask: RawValue) -> Bool {
     let isAny = old.hasComposites || new.hasComposites
     guard old != new, isAny || !old.clusters.isEmpty || !unclear.isEmpty,
@@ -266,14 +266,14 @@ private struct HistoryPair {
     return !told.certain.isDisjoint(with: unclear) || told.possible.contains(where: new.has)
   }
 
-  /// What a mask should say, unless it does; nil where it is right.
+  /// The expected content of a wrong mask; nil if it is right.
   func misread(_ mask: RawValue, as found: RawValue) -> String? {
     if old == new { return mask == found ? nil : "\(mask)" }
     guard case .blob(let bytes) = mask else { return mask == found ? nil : "\(mask)" }
     guard case .blob(let others) = found, others.count == new.bytes else {
       return "a mask of \(new.bytes) \(new.bytes == 1 ? "byte" : "bytes")"
     }
-    // Of composites nobody knows the bits: nothing may be missing, and all may be there.
+    // The bits of composites are unknown: none may be missing, and all may be set.
     if old.hasComposites || new.hasComposites { return nil }
     let told = old.read(bytes)
     let wanted = told.certain.union(told.possible)
@@ -311,7 +311,7 @@ extension HistoryLayout {
     return (certain, possible, certain.union(possible))
   }
 
-  /// The names of each set of bits, of which a mask names one, that cannot be told apart.
+  /// The names of each set of indistinguishable bits, one of which the mask names.
   fileprivate func clusters(in mask: [UInt8]) -> [[String]] {
     clusters.filter { cluster in
       cluster.contains(where: mask.hasBit)

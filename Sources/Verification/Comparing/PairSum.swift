@@ -4,8 +4,8 @@ import SystemPackage
 
 /// A sum over the rows of a join table, which does not depend on their order.
 ///
-/// Two tables with other rows have one sum by chance once in 2^64 times: the numbers that go into
-/// it are drawn anew for each run.
+/// Two tables with other rows have one sum by chance once in 2^64 times: the numbers in it are
+/// random for each run.
 struct PairSum: Equatable {
   private(set) var rows: Int64 = 0
   private var sum: UInt64 = 0

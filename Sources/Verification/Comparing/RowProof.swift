@@ -3,8 +3,9 @@ import StoreFormat
 import Synchronization
 import SystemCalls
 
-/// Shows which rows of a new store are as they should be, on all processors and without SQLite;
-/// those that it does not show are compared through SQLite, which tells them.
+/// Confirms rows of a new store on all processors, without SQLite.
+///
+/// Rows that it does not confirm are compared through SQLite, which reports the differences.
 ///
 /// The b-trees are read by `JudgedRows`, which no engine uses. It finds nothing wrong with
 /// pages or indexes: `IntegrityCheck` does.
@@ -42,7 +43,7 @@ final class RowProof: Sendable {
   private enum Answer: Sendable {
     case rows(RowTester.Outcome?)
     case pairs(PairSum?)
-    /// What SQLite reads of the table is not what its keys say.
+    /// SQLite may read other rows than the keys of the table show.
     case unsound
   }
 

@@ -138,7 +138,7 @@ final class RowTester {
       if type == 0, before.type(test.pointee.key) == 0 {
         return holds(row, test: test, value: value)
       }
-      // Where the old row names an object but not its entity, that object tells.
+      // If the old row names an object but not its entity, that object determines it.
       guard before.isInteger(source) else { return false }
       let number = before.number(source)
       let found = rules.numbers[test.pointee.numbers].first { $0.old == number }
@@ -202,7 +202,7 @@ final class RowTester {
       return Number(isReal: false, bits: isZero ? 0 : 1)
     default:
       if !number.isReal { return number }
-      // What does not fit is SQLite's to say.
+      // SQLite decides about values that do not fit.
       guard abs(real) < 0x1p62 else { return nil }
       return Number(isReal: false, bits: Int64(real))
     }

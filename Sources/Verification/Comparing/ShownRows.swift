@@ -20,7 +20,7 @@ extension VerificationRun {
     guard order.readsLeaves, let proof = RowProof(old: source, new: new) else { return shown }
     var origins: [String: String] = [:]
     for table in found.tables {
-      // What cannot be read of the new store is told by the comparison.
+      // The comparison reports what cannot be read of the new store.
       guard let rules = try? rules(for: table, of: found, shown: shown, in: source, isCopy: isCopy)
       else { continue }
       origins[table.name] = rules.origin

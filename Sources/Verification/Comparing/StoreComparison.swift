@@ -8,7 +8,7 @@ package import SystemPackage
 package struct VerificationOrder: Sendable {
   /// A store, and the file to read it from.
   package struct Store: Sendable {
-    /// The path of the store, beside which its external files are.
+    /// The path of the store; its external files are next to it.
     package var path: FilePath
     /// The store itself or a copy, with every committed change and not written meanwhile.
     package var readable: FilePath
@@ -69,9 +69,10 @@ package struct VerificationOrder: Sendable {
   package var takesNewAtItsWord = false
   /// The model of both stores if they are of one version, nil if it is not known.
   package var copyModel: ManagedObjectModel?
-  /// Mends the store with which a step begins, by the number of the step from 0.
+  /// Applies choices for defects to the store with which a step begins, by the number of the step
+  /// from 0.
   ///
-  /// The old store itself is mended already.
+  /// They are already applied to the old store itself.
   package var mends: [Int: @Sendable (FilePath) throws -> Void] = [:]
   /// Creates migration policies, by class name.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]

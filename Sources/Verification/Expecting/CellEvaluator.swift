@@ -4,7 +4,7 @@ import SystemPackage
 
 /// The value that a cell should have.
 struct ExpectedCell {
-  /// nil if nothing can be said.
+  /// nil if it is unknown.
   var value: RawValue?
   /// Another value that is allowed too.
   var alternative: RawValue?

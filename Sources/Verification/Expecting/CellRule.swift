@@ -56,7 +56,7 @@ struct TableRules {
     var cells: [CellRule]
   }
 
-  /// A column whose positions are assigned anew, by primary key among the rows of each owner.
+  /// A column whose positions are newly assigned, by primary key among the rows of each owner.
   struct NewOrder {
     var table: String
     var ownerColumn: String
@@ -301,7 +301,7 @@ private struct RuleBuilder {
     }
   }
 
-  /// The key, or the entity number where that is asked for.
+  /// The key, or the entity number if requested.
   private func numbered(
     _ role: Column.Role, pairs: StepReading.Pairs, _ key: CellRule
   ) -> CellRule {

@@ -88,7 +88,7 @@ extension VerificationRun {
       }
     }
     if gone.isEmpty { return }
-    // SQLite need not read a value to tell its type.
+    // SQLite returns the type of a value without reading it.
     let counts = gone.map {
       "count(CASE WHEN typeof(\(SQL.identifier(name: $0.2))) <> 'null' THEN 1 END)"
     }.joined(separator: ", ")

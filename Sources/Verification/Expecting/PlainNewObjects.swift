@@ -174,7 +174,7 @@ private struct Plain {
       !inverse.relationship.isToMany,
       let column = new.reference(inverse.relationship.name, of: inverse.entity),
       let ends = kept.single(from: origin),
-      // Another mapping may say what the other end holds.
+      // Another mapping may define the other end.
       !model.entityMappings.contains(where: { mapping in
         mapping.relationshipMappings.contains {
           $0.name == inverse.relationship.name && $0.valueExpression != nil

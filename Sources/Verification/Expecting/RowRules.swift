@@ -31,7 +31,7 @@ struct CellTest {
   var sourceIsReal = false
   /// What a constant is, or what should be there in place of NULL.
   var value = TestValue()
-  /// The place of the key beside an entity's number in records of the old store.
+  /// The place of the key next to an entity number in records of the old store.
   var key = 0
   /// The places of numbers in `RowRules.numbers`.
   var numbers = 0..<0

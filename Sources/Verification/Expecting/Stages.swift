@@ -130,7 +130,7 @@ final class Stages {
     history.append(before)
   }
 
-  /// Mends the store with which a step begins, where choices ask for it.
+  /// Applies the choices for defects to the store with which a step begins.
   private func mend(before step: Int) throws {
     guard let mend = order.mends[step] else { return }
     let path = store.path
@@ -152,7 +152,7 @@ final class Stages {
     for name in lacking { try store.execute("DROP TABLE \(name)") }
   }
 
-  /// Writes the table by which a store tells the highest keys of its entities.
+  /// Writes the table with the highest keys of a store's entities.
   private func stateKeys() throws {
     try store.execute(
       "CREATE TABLE Z_PRIMARYKEY (Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, "

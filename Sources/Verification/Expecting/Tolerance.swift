@@ -3,7 +3,7 @@ import Schema
 
 /// Values that a migration by mapping models may have in place of the expected ones.
 ///
-/// Objects that are created anew have only their own properties, and their relationships agree.
+/// Objects that are newly created have only their own properties, and their relationships agree.
 /// Rows that are migrated by programs keep their `Z_OPT`, values in columns of other entities,
 /// references to objects that do not exist or that do not lead back, and places that are no order.
 struct Tolerance {
@@ -135,7 +135,7 @@ struct Tolerance {
       ).isEmpty == false
     }
 
-    /// Whether the number of an entity stands beside a reference that leads nowhere or not back.
+    /// Whether an entity number is next to a reference that leads to no object or not back.
     private func isBesideDefect(
       _ column: Column, of table: EntityTable, key: Int64, stage: Stages.Stage
     ) throws -> Bool {

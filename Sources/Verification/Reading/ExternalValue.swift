@@ -26,7 +26,7 @@ struct ExternalFolders: Sendable {
   /// Takes the support folders, that of the store itself first.
   init(_ folders: [FilePath]) { self.folders = folders }
 
-  /// `.Shop_SUPPORT` beside `Shop.sqlite`.
+  /// `.Shop_SUPPORT` next to `Shop.sqlite`.
   static func support(of store: FilePath) -> FilePath {
     let stem = store.lastComponent?.stem ?? ""
     return store.removingLastComponent().appending(".\(stem)_SUPPORT")

@@ -37,7 +37,7 @@ final class JudgedRows {
   /// A longer record is SQLite's to read.
   static let mostBytes = 4 << 20
 
-  /// Takes a file that nobody changes.
+  /// Reads an unchanging file.
   init(_ file: SourceFile, sizes: PageSizes) {
     usable = sizes.usable
     pages = JudgedPages(file, size: sizes.page, most: 256 << 10)
@@ -152,9 +152,9 @@ final class JudgedRows {
   @inline(__always)
   func key(_ place: Int) -> Int64 { places[place].key }
 
-  /// The values of a row of the present leaf, which stay until those of another one are asked for.
+  /// The values of a row of the present leaf, valid until those of another one are requested.
   ///
-  /// - Returns: whether it is short enough to be looked at.
+  /// - Returns: whether it is short enough to be read.
   /// - Throws: `UnsoundPage`, also where it has more columns than its table.
   @inline(__always)
   func read(_ place: Int, columns: Int, into row: JudgedRow) throws(UnsoundPage) -> Bool {
@@ -312,7 +312,7 @@ final class JudgedRow {
   }
 }
 
-/// Pages of a file that nobody changes, some of them in memory.
+/// Pages of an unchanging file, some of them in memory.
 private final class JudgedPages {
   /// Bytes that are there behind the last page, and behind a record that was put together.
   static let padding = 16
@@ -330,7 +330,7 @@ private final class JudgedPages {
     count = Int(file.byteCount / Int64(size))
     most = max(1, min(bytes / size, count))
     memory = .allocate(byteCount: most * size + Self.padding, alignment: 16)
-    // Nobody reads what the last page has behind it, but it has to be there.
+    // The bytes after the last page are not used, but have to exist.
     (memory + most * size).initializeMemory(as: UInt8.self, repeating: 0, count: Self.padding)
   }
 
@@ -339,7 +339,7 @@ private final class JudgedPages {
   /// Where pages are read to.
   var start: UnsafeRawPointer { UnsafeRawPointer(memory) }
 
-  /// A page, which stays where it is until another one is asked for.
+  /// A page, valid until another one is requested.
   ///
   /// - Parameter ahead: how many pages from this one on are worth reading.
   func page(_ number: UInt32, ahead: Int) throws(UnsoundPage) -> UnsafeRawPointer {

@@ -20,7 +20,7 @@ struct NumberColumns {
     self.columns = columns
   }
 
-  /// Puts the views in the place of the tables of a store that need them.
+  /// Replaces the tables of a store that need it with the views.
   func read(in store: RawStore, catalog: RawCatalog) throws(StoreError) {
     for (table, numbers) in columns.sorted(by: { $0.key < $1.key }) {
       let all = catalog.columns[table] ?? []

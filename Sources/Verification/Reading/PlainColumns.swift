@@ -1,7 +1,7 @@
 import ObjectModel
 import Schema
 
-/// Where plain properties of the two models are, for queries that say what they hold.
+/// Where plain properties of the two models are, for queries of their content.
 extension StoreSchema {
   /// The column of a plain attribute, as an SQL identifier.
   func column(
@@ -19,8 +19,8 @@ extension StoreSchema {
     return nil
   }
 
-  /// The column of a to-one relationship whose entity no column tells, and that keeps no order and
-  /// whose inverse is no to-one relationship.
+  /// The column of a to-one relationship without an entity column, without an order, and whose
+  /// inverse is not to-one.
   func reference(_ name: String, of entity: Entity) -> String? {
     guard let table = table(of: entity),
       let relationship = model.allRelationships(of: entity).first(where: { $0.name == name }),

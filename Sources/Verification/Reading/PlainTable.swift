@@ -19,8 +19,8 @@ struct PlainTable {
   /// Whether its declared primary key is something else than the row number.
   let hasOwnKey: Bool
 
-  /// Returns nil where only SQLite tells what a row holds: for views and virtual tables, computed
-  /// columns, and defaults, which short records do not have.
+  /// Returns nil if only SQLite can read the rows: for views and virtual tables, computed columns,
+  /// and defaults, which short records do not have.
   init?(_ name: String, in store: RawStore) throws(StoreError) {
     let bindings: [RawValue] = [.text(name)]
     let isHidden = try store.rows(

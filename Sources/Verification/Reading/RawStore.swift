@@ -9,7 +9,7 @@ final class RawStore {
   let path: FilePath
   private let handle: OpaquePointer
 
-  /// Opens a file that is not written meanwhile, and creates nothing beside it.
+  /// Opens an unchanging file, and creates no file next to it.
   init(reading path: FilePath) throws(StoreError) {
     self.path = path
     let uri: String
