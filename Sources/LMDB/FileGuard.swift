@@ -3,10 +3,10 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 
-/// Tells whether the two files of an environment are still what LMDB made of them.
+/// Checks that the two files of an environment are as LMDB wrote them.
 ///
-/// They are looked at before each transaction, by reading and not through the map. What happens
-/// between that look and the end of the transaction, some microseconds, is not seen.
+/// They are checked before each transaction, by reading and not through the map. Changes between
+/// the check and the end of the transaction, some microseconds, are not seen.
 final class FileGuard: Sendable {
   private let data: FileDescriptor
   private let lock: FileDescriptor
@@ -14,7 +14,7 @@ final class FileGuard: Sendable {
   private let lockHead: LockHead
   private let isLost = Atomic<Bool>(false)
 
-  /// Opens both files, nil where LMDB may not look at them.
+  /// Opens both files, nil if LMDB must not open them.
   ///
   /// The lock file is closed after the environment only, whose locks that would drop.
   init?(path: FilePath) {
@@ -40,7 +40,7 @@ final class FileGuard: Sendable {
     try? FileDescriptor.open(path, .readOnly, options: [.nonBlocking, .closeOnExec])
   }
 
-  /// Whether LMDB may look at its files; once it may not, it may never again.
+  /// Whether LMDB may read its files; once false, it stays false.
   var isSound: Bool {
     if isLost.load(ordering: .relaxed) { return false }
     let meta = try? pages.read { meta in

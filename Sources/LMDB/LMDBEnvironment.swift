@@ -29,7 +29,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
   private let writer = Atomic<UInt>(0)
   private let files: FileGuard
 
-  /// Opens the file and its tables, of which there are at most 8.
+  /// Opens the file and its tables, at most 8.
   ///
   /// - Throws: `LMDBError`, with `alreadyOpen` if this process has the file open.
   package init(
@@ -38,7 +38,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
     precondition(names.count <= Self.mostTables)
     if access == .write { try Self.look(at: path) }
     let (handle, identities) = try OpenFiles.opening(path) { () throws(LMDBError) in
-      // The library computes with the size of the lock file before it has looked at anything.
+      // The library computes with the size of the lock file before it has checked anything.
       if access == .write, FileGuard(path: path) == nil {
         throw LMDBError(operation: .open, path: path, problem: .truncated)
       }
@@ -60,7 +60,8 @@ package final class LMDBEnvironment: @unchecked Sendable {
   }
 
   deinit {
-    // Closing looks at the lock file; one that is not what it was stays until the process ends.
+    // Closing reads the lock file; an environment with a changed lock file stays open until the
+    // process ends.
     OpenFiles.close(files.isSound ? handle : nil, identities: identities)
   }
 
@@ -100,7 +101,7 @@ package final class LMDBEnvironment: @unchecked Sendable {
     return result
   }
 
-  /// Whether the files are still such that the library may look at them.
+  /// Whether the library may still read the files.
   package var isSound: Bool { files.isSound }
 
   private func begin() throws(LMDBError) -> OpaquePointer {
@@ -175,7 +176,7 @@ extension LMDBEnvironment {
       throw LMDBError(operation: .open, path: path, code: MDB_PANIC)
     }
     // NOTLS ties a reader's slot to its transaction, not to a thread. NOSYNC: a commit costs 30 us
-    // instead of 60 ms with 16 writers. Never WRITEMAP: a stray pointer damages the file.
+    // instead of 60 ms with 16 writers. Never WRITEMAP: a wild pointer damages the file.
     let flags = UInt32(MDB_NOSUBDIR | MDB_NOTLS | MDB_NOSYNC)
     do throws(LMDBError) {
       // Without a size, the one of the file counts.

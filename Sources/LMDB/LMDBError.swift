@@ -14,7 +14,7 @@ package struct LMDBError: Error, Hashable, Sendable {
   package enum Problem: Error, Hashable, Sendable {
     /// This process has the file open; opening it twice would break its locks.
     case alreadyOpen
-    /// The file is no database, or shorter or otherwise than it says of itself.
+    /// The file is not a database, or does not match its own header.
     case truncated
     /// The file has no table of this name.
     case missingTable(String)

@@ -46,7 +46,7 @@ struct LMDBPages: Sendable {
     static let leaf: UInt64 = 2
     static let overflow: UInt64 = 4
     static let meta: UInt64 = 8
-    /// Of a page that was written in the last transaction, which says nothing here.
+    /// Of a page that was written in the last transaction, which is not used here.
     static let dirty: UInt64 = 0x10
   }
   /// The flags of nodes.
@@ -72,7 +72,7 @@ struct LMDBPages: Sendable {
 
   // MARK: The state
 
-  /// The last state, nil where either of the two pages that tell of it is damaged.
+  /// The last state, nil if either of its two meta pages is damaged.
   func meta() -> Meta? {
     guard let first = meta(page: 0), let second = meta(page: 1) else { return nil }
     return first.transaction > second.transaction ? first : second
@@ -101,7 +101,7 @@ struct LMDBPages: Sendable {
     return meta
   }
 
-  /// Whether a table is not said to have entries and no page (`MDB_db`).
+  /// Whether a table has a page if it has entries (`MDB_db`).
   private static func isPlausible(table: ArraySlice<UInt8>) -> Bool {
     table.number(at: 40, bytes: 8) != .max || table.number(at: 32, bytes: 8) == 0
   }
@@ -145,7 +145,7 @@ struct LMDBPages: Sendable {
     let meta: Meta
     /// No page is reached twice.
     var seen: Set<UInt64> = []
-    /// How many pages are looked at; more are believed.
+    /// The maximum number of pages that are checked; further ones are trusted.
     var left = Int.max
   }
 

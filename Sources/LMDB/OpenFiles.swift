@@ -11,8 +11,8 @@ import SystemPackage
 enum OpenFiles {
   typealias Identity = FileStatus.Identity
 
-  /// What tells a file from all others, nil where it is not there; opening it for that would itself
-  /// break the locks.
+  /// The identity of a file, nil if it does not exist; opening it for that would itself break the
+  /// locks.
   static func identity(of path: FilePath) -> Identity? {
     try? Files.fileStatus(path).identity
   }
@@ -41,7 +41,7 @@ enum OpenFiles {
 
   /// Closes an environment and allows its files to be opened again.
   ///
-  /// - Parameter handle: nil leaves it open, so that LMDB looks at its files no more.
+  /// - Parameter handle: nil leaves it open, so that LMDB reads its files no more.
   static func close(_ handle: OpaquePointer?, identities: Set<Identity>) {
     open.withLock { open in
       if let handle { mdb_env_close(handle) }

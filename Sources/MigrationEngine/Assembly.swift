@@ -38,7 +38,7 @@ package struct AssemblyOrder: Sendable {
   package var verifiesFully: Bool
   /// Whether SQL statements are logged.
   package var logsSQL: Bool
-  /// Whether an index of the source that differs from its table is made anew, and no error.
+  /// Whether an index of the source that differs from its table is built again instead of reported.
   package var remakesIndexes: Bool
   /// The text encoding of the shards, as in the header of an SQLite file: 1 UTF-8, 2 and 3 UTF-16.
   package var textEncoding: UInt32 = 1
@@ -117,7 +117,7 @@ package struct AssemblyOrder: Sendable {
 /// The steps of an assembly, for reporting progress.
 ///
 /// A step that starts comes with its units, all of which end in a `stepDone`, and with how many of
-/// them may end at once: until then nobody hears of them.
+/// them may end at once: they are reported together at the end.
 package enum AssemblyStep: Hashable, Sendable {
   /// Starts to append so many rows.
   case merging(rows: Int64, atOnce: Int64)
@@ -141,7 +141,7 @@ package struct AssemblyReport: Sendable {
   package var movedTables: [String] = []
   /// References to rows that do not exist, by table and column.
   package var danglingReferences: [DanglingReference] = []
-  /// References that nobody looked over, since their tables were taken over unread.
+  /// References that were not checked, since their tables were taken over unread.
   package var uncheckedReferences: [ReferenceCheck] = []
 
   /// Creates an empty report.
@@ -209,7 +209,7 @@ package struct ExternalNames: Sendable {
   /// Creates a list without tables: all names have to be read from the result.
   package init() {}
 
-  /// Takes a reader for each table of which all rows were searched.
+  /// Takes a reader for each table whose rows were all searched.
   package init(_ readers: [String: Reader]) { self.readers = readers }
 
   /// Calls `body` with each name in a table; returns false if the table was not searched.

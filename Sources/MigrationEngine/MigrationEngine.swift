@@ -13,7 +13,7 @@ package protocol MigrationEngine: Codable, Sendable {
   /// The size of the shards in tenths of the source (docs/explanation/performance.md, "Disk").
   static var shardTenths: Int64 { get }
 
-  /// The bytes of shards and temporary files beside a result of these sizes, at the peak.
+  /// The bytes of shards and temporary files in addition to a result of these sizes, at the peak.
   static func workBytes(beside sizes: ResultSizes) -> Int64
 
   /// What the phases of a stage cost.
@@ -39,8 +39,8 @@ package protocol MigrationEngine: Codable, Sendable {
   /// Whether the files that an earlier run of the plan left in the work folder are usable.
   func canResume(in paths: MigrationPaths) throws -> Bool
 
-  /// Whether what an earlier run's worker left is as its manifest says, besides the shard, whose
-  /// checksum is known to be right; if so, no worker changes it any more.
+  /// Whether the other files of an earlier run's worker match its manifest; the checksum of the
+  /// shard is already known to be right. If so, no worker changes them any more.
   func takesUp(_ manifest: ShardManifest, in paths: MigrationPaths) throws -> Bool
 
   /// Creates the files to which workers write, unless they exist.
@@ -75,15 +75,15 @@ package protocol MigrationEngine: Codable, Sendable {
   /// - Throws: `ShardError` where workers of the engine write to files of their own.
   func claimExtent(in paths: MigrationPaths) throws -> Int64
 
-  /// Keeps workers that nobody knows the end of from the files of the stage: what they write from
-  /// now on is lost. No other worker runs meanwhile.
+  /// Keeps workers whose end is unknown from the files of the stage: what they write from now on is
+  /// lost. No other worker runs meanwhile.
   func fence(_ paths: MigrationPaths) throws
 
   /// The combined summary of shards made from objects, nil if rows were migrated.
   static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary?
 
-  /// Assembles shards into one store, which is synced if the order says so, and has no log beside
-  /// it.
+  /// Assembles shards into one store, which is synced if the order requires it, and has no log next
+  /// to it.
   ///
   /// - Throws: `AssemblyError`, if the result is not what the manifests describe.
   func assemble(
@@ -104,7 +104,7 @@ package enum PlanRestriction: String, Codable, Sendable {
   case undivided
 }
 
-/// Work that goes on in the coordinator until it is stopped.
+/// Work that continues in the coordinator until it is stopped.
 package protocol Accompaniment: Sendable {
   /// Ends the work and waits until it has ended.
   func stop()
@@ -116,7 +116,7 @@ extension MigrationEngine {
   package static func workBytes(beside sizes: ResultSizes) -> Int64 {
     sizes.rows + 2 * sizes.largestIndex + sizes.places + sizes.others + 1 << 20
   }
-  /// By default those of SQL, of which each row is read twice and written twice.
+  /// By default those of SQL, which reads and writes each row twice.
   package static var costs: PhaseCosts {
     PhaseCosts(
       row: 1.65e-6, byte: 5.2e-9, mergedRow: 0.78e-6, mergedByte: 1e-9, relinkedRow: 1e-6,

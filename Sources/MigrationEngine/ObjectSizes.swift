@@ -7,7 +7,7 @@ import Survey
 /// The bytes that objects take which are made one by one: those of the source, with what new
 /// properties add to them.
 ///
-/// Mappings say how many objects there may be, not how many a filter takes or a policy makes.
+/// Mappings determine the maximum number of objects, not how many a filter takes or a policy makes.
 package struct ObjectSizes: Sendable {
   /// All that the finished store takes.
   package let result: Int64

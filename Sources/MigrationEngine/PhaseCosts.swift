@@ -11,7 +11,7 @@ package struct PhaseCosts: Hashable, Sendable {
   /// A worker's time for a source row, and for each of its bytes.
   package var row: Double
   package var byte: Double
-  /// A worker's time for a unit of `WorkOrder.work`; 0 where rows and bytes tell enough.
+  /// A worker's time for a unit of `WorkOrder.work`; 0 if rows and bytes suffice.
   package var work: Double
   /// Appending one row of a shard to the result, and each of its bytes.
   package var mergedRow: Double
@@ -25,7 +25,7 @@ package struct PhaseCosts: Hashable, Sendable {
   package var indexEntry: Double
   /// Checking one byte of the result.
   package var verifiedByte: Double
-  /// Putting the result in its place, for each of its bytes, all of which go to the disk.
+  /// Syncing the result and putting it in place, per byte.
   package var swappedByte: Double
 
   /// Takes the costs, all in seconds.
@@ -128,7 +128,7 @@ package struct StageWork: Hashable, Sendable {
     (self.isVerifiedFully, self.isSwapped) = (isVerifiedFully, isSwapped)
   }
 
-  /// Takes what a plan says, and the schema of the result.
+  /// Takes the content of a plan, and the schema of the result.
   package init(
     _ plan: MigrationPlan, schema: StoreSchema, workers: Int, isVerifiedFully: Bool,
     isSwapped: Bool

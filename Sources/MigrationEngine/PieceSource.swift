@@ -215,7 +215,7 @@ package enum MaskFunctions {
     }
   }
 
-  /// The SQL function with which masks are counted that say more than is known.
+  /// The SQL function that counts masks that name more properties than are known.
   private static var meet: DatabaseFunction {
     DatabaseFunction(MaskChange.meetFunction, argumentCount: 2, pure: true) { arguments in
       guard case .blob(let mask) = arguments[0].storage,

@@ -9,8 +9,8 @@ import SystemCalls
 
 /// The bytes that the parts of a result take, estimated from its plan and from the source.
 ///
-/// What SQLite's file format needs beside the values is counted, but for the room that pages leave
-/// over; lengths of texts and blobs that go or are sorted are means of some rows, on the safe side
+/// What SQLite's file format needs in addition to the values is counted, except the unused room of
+/// pages; lengths of texts and blobs that go or are sorted are means of some rows, on the safe side
 /// of what these tell. Values that come out of files of their own all count, to the byte.
 package struct ResultSizes: Hashable, Sendable {
   /// The rows that workers make.
@@ -23,7 +23,7 @@ package struct ResultSizes: Hashable, Sendable {
   package private(set) var sortedKeys: Int64 = 0
   /// The indexes that go over as they are.
   package private(set) var movedIndexes: Int64 = 0
-  /// The tables of which rows change where they are, as large as they become.
+  /// The tables whose rows change in place, with their final size.
   package private(set) var updatedTables: Int64 = 0
   /// Places of rows in relationships that had no order.
   package private(set) var places: Int64 = 0
@@ -104,7 +104,7 @@ extension ResultSizes {
 
   /// The bytes of every b-tree that is none of a table, by its name.
   ///
-  /// A disk that has to look for some hundred pages of each is asked for those of several at once.
+  /// Pages of several tables are requested from the disk at once.
   private static func indexBytes(
     _ roots: [String: UInt32], survey: StoreSurvey, file: SourceFile
   ) throws -> [String: Int64] {
@@ -150,7 +150,7 @@ private struct RowChange {
   /// The mean length of values by destination column.
   private var lengths: [String: Double] = [:]
 
-  /// Looks at values of columns that go, and of those that are in indexes of the result.
+  /// Samples values of dropped columns, and of columns in indexes of the result.
   init(
     of name: String, program: MigrationProgram, survey: StoreSurvey, indexed: Set<String>
   ) throws {
@@ -213,8 +213,8 @@ private struct RowChange {
     if columns.isEmpty { return [] }
     let name = SQL.identifier(name: table)
     let names = columns.map { SQL.identifier(name: $0) }
-    // SQLite tells the length of a blob without reading it, where it is asked for nothing else;
-    // that of a text it tells in characters.
+    // SQLite returns the length of a blob without reading it if nothing else is requested; that of
+    // a text is in characters.
     let lengths = zip(names.indices, names).map { place, name in
       """
       ifnull(CASE typeof(\(name)) WHEN 'text' THEN length(CAST(\(name) AS BLOB))
@@ -258,7 +258,7 @@ extension DeclaredType {
   /// Whether its values are as long as they happen to be.
   fileprivate var hasAnyLength: Bool { self == .varchar || self == .blob }
 
-  /// The bytes of a value, as far as the type tells them.
+  /// The bytes of a value, as far as the type determines them.
   var usualLength: Double {
     switch self {
     case .integer: 4

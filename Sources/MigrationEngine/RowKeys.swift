@@ -10,7 +10,7 @@ package import SystemPackage
 /// take.
 ///
 /// A table of its own database has them as bits, 4096 keys a row: a few bytes for each key where
-/// they lie far apart, one bit where they do not. Nobody holds all of them in memory.
+/// they lie far apart, one bit where they do not. They are never all in memory.
 package struct RowKeys: Sendable {
   fileprivate let connection: StoreConnection
 
@@ -168,7 +168,7 @@ package final class RowKeyReader {
 
   /// The most chunks that are held, of half a kilobyte each.
   private static let mostHeld = 16_384
-  /// What ended a look-up that SQLite asked for, as a fact.
+  /// The error that ended a look-up of SQLite, as a fact.
   package private(set) var failure: (any Error)?
 
   /// Takes the set, which does not change any more.
@@ -270,8 +270,9 @@ package final class RowKeyReader {
     return self.table(String(cString: name))
   }
 
-  /// Makes a function that tells whether the set of a name has a key known to a connection, which
-  /// keeps the reader as long as it lives; by default `godwit_dropped`.
+  /// Adds an SQL function to a connection that returns whether the named set has a key.
+  ///
+  /// Its default name is `godwit_dropped`. The connection keeps the reader.
   package func install(in db: Database, as function: String = UntakenRows.function) {
     sqlite3_create_function_v2(
       db.sqliteConnection, function, 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
@@ -303,8 +304,9 @@ package final class RowKeyReader {
     }
   }
 
-  /// Makes a function that tells whether one set has a key known to a connection, which keeps the
-  /// reader as long as it lives.
+  /// Adds an SQL function to a connection that returns whether one set has a key.
+  ///
+  /// The connection keeps the reader.
   package func install(table name: String, in db: Database, as function: String) {
     sqlite3_create_function_v2(
       db.sqliteConnection, function, 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,

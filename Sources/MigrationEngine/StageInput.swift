@@ -38,7 +38,7 @@ package struct StageInput: Sendable {
   package var verifiesFully = false
   /// Whether workers log their SQL statements.
   package var logsSQL = false
-  /// Whether an index of the source that differs from its table is made anew, and no error.
+  /// Whether an index of the source that differs from its table is built again instead of reported.
   package var remakesIndexes = false
   /// The folder in which the result will be made, or one on the same file system; nil where that is
   /// not known.
@@ -52,7 +52,7 @@ package struct StageInput: Sendable {
   /// Why the store itself cannot be edited, as the end of a sentence; nil where it takes its own
   /// place.
   package var editRefusal: String? = "it can only edit the store itself"
-  /// The bytes that are free beside the result; nil where that is not known.
+  /// The free bytes on the disk of the result; nil if unknown.
   package var freeBytes: Int64?
   /// Whether objects are checked against the destination model's validation rules.
   package var validates = true

@@ -1,7 +1,6 @@
-/// What is asked of a running migration from outside, stored in table `control` under the key
-/// `control`.
+/// Requests to a running migration, stored in table `control` under the key `control`.
 ///
-/// The coordinator writes it first, and whoever asks for something changes it after that. Only the
+/// The coordinator writes it first; processes with a request change it after that. Only the
 /// coordinator obeys it; workers follow the run's record.
 package struct ControlRecord: Hashable, Sendable {
   /// The first field of every record, by which a reader rejects layouts that it does not know.
@@ -11,9 +10,9 @@ package struct ControlRecord: Hashable, Sendable {
   /// Bytes of the field `user`, which cuts longer names between two characters.
   package static let userSize = 128
 
-  /// What a migration is asked to do, with the numbers that the file stores.
+  /// The kinds of requests, with the numbers that the file stores.
   package enum Wish: UInt32, CaseIterable, Sendable {
-    /// It goes on.
+    /// It continues.
     case run = 1
     /// It waits, at the next safe point.
     case pause
@@ -21,11 +20,11 @@ package struct ControlRecord: Hashable, Sendable {
     case cancel
   }
 
-  /// The run that is meant; a record of another one asks for nothing.
+  /// The run of the request; a record of another run has no effect.
   package var run: Identifier
   /// The number of requests so far, 0 in the coordinator's own record.
   package var number: UInt64 = 0
-  /// What the migration is asked to do.
+  /// The requested action.
   package var wish = Wish.run
   /// How many workers may run at once.
   package var workers: UInt32

@@ -1,6 +1,6 @@
 import SystemCalls
 
-/// The outcome of a migration, or that it is still going on, as `godwit status` prints it.
+/// The state of a running or finished migration, as `godwit status` prints it.
 package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
   /// Its process runs and writes heartbeats.
   case running
@@ -8,7 +8,7 @@ package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
   case paused
   /// The result is made and verified, and a file holds back the swap.
   case ready
-  /// It was asked to stop; the same command resumes it.
+  /// It stopped on request; the same command resumes it.
   case interrupted
   /// Its process is gone and recorded no end; the same command resumes it.
   case dead
@@ -31,7 +31,7 @@ package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
   /// `EX_USAGE`, `EX_NOINPUT` and `EX_CONFIG`.
   package static let rejectedStatuses: Set<Int32> = [64, 66, refusedStatus]
 
-  /// Whether the state may still change by itself, so that `--watch` goes on.
+  /// Whether the state may still change by itself, so that `--watch` continues.
   package var isOpen: Bool { self == .running || self == .paused || self == .ready }
 }
 
@@ -39,7 +39,7 @@ package enum MigrationState: String, Codable, CaseIterable, Hashable, Sendable {
 package struct StateDecision: Hashable, Sendable {
   /// Why a migration counts as paused or dead, or will soon.
   package enum Reason: Hashable, Sendable {
-    /// Somebody asked for it: who, and when.
+    /// It was requested: by whom, and when.
     case asked(String)
     /// This file holds the run, or its swap.
     case file(String)
@@ -62,7 +62,7 @@ package struct StateDecision: Hashable, Sendable {
   /// Why the migration is paused, ready or dead; of a running one, why it will pause at the next
   /// safe point; otherwise nil.
   package var reason: Reason?
-  /// Whether the process is invisible but may run in another container: ask again in a second.
+  /// Whether the process is invisible but may run in another container: check again in a second.
   package var isUncertain = false
 }
 
@@ -73,7 +73,7 @@ extension StateDecision {
   /// The age of a heartbeat, in nanoseconds, beyond which an existing process counts as paused.
   static let mostSilence: Int64 = 3_000_000_000
 
-  /// Decides by the status file and the record beside the store, whichever exist; nil if neither
+  /// Decides by the status file and the record next to the store, whichever exist; nil if neither
   /// does.
   ///
   /// If they describe different runs, the later one counts.

@@ -2,17 +2,18 @@ import Foundation
 import SystemCalls
 package import SystemPackage
 
-/// The outcome of the last migration of a store, or that one is running, kept beside the store.
+/// The outcome of the last migration of a store, or the fact that one is running, in a file next to
+/// the store.
 ///
 /// `godwit status` shows it. A migration reads nothing from it but whether an output that is there
 /// was made by the same call; `godwit verify` reads the way that it states.
 package struct OutcomeRecord: Codable, Hashable, Sendable {
-  /// The value of `format` in every record, by which other JSON files are told apart.
+  /// The value of `format` in every record, which distinguishes it from other JSON files.
   package static let format = "godwit-status"
   /// The version of the fields; a record of any other is neither read nor replaced.
   package static let version = 1
 
-  /// The states that a record can have; the process may be dead while it says `running`.
+  /// The states that a record can have; the process may be dead while the state is `running`.
   package enum State: String, Codable, Hashable, Sendable {
     /// As `MigrationState`, without the states that depend on the process.
     case running, interrupted, failed, refused, done
@@ -63,7 +64,9 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
   package var made: String?
   /// By which way the result is made; nil until it is found, and where there is nothing to do.
   package var way: RecordedWay?
-  /// Where the old store was kept, nil if it was not; whether it still is, only that file tells.
+  /// Where the old store was kept, nil if it was not.
+  ///
+  /// The file may be gone since.
   package var oldStore: String?
   /// The last store that took the place of the result again, nil if none has.
   package var restored: Restored?
@@ -222,7 +225,7 @@ package struct OutcomeFile: Hashable, Sendable {
       permissions: mode)
     do {
       try file.closeAfter {
-        // Another run takes it for abandoned as soon as nobody holds it.
+        // Another run treats it as abandoned once no process holds it.
         _ = try FileLock.holds(file, path: temporary)
         try file.writeAll(record.encoded())
         // A power cut could leave an empty file, which no later run would replace.

@@ -60,9 +60,9 @@ package struct PartRecord: Hashable, Sendable {
   package var exitCode: Int32 = 0
   /// The signal that ended the worker, 0 if none did.
   package var exitSignal: Int32 = 0
-  /// Status updates that the worker could not write; migrating rows goes on without them.
+  /// Status updates that the worker could not write; migrating rows continues without them.
   package var droppedUpdates: UInt32 = 0
-  /// Whether the worker stands still because the run is held.
+  /// Whether the worker is paused because the run is held.
   package var isPaused = false
   /// The destination table whose rows are being migrated.
   package var table = ""

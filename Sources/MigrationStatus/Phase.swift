@@ -16,14 +16,14 @@ package enum Phase: UInt32, CaseIterable, Sendable {
   case indexing
   /// Checks the finished store.
   case verifying
-  /// Puts the result in the place of the destination.
+  /// Puts the result in place of the destination.
   case swapping
   /// The run has ended with a result.
   case done
-  /// The run has ended without one; `RunRecord.failedPhase` says where.
+  /// The run has ended without one; `RunRecord.failedPhase` is the phase.
   case failed
 
-  /// Whether the run is still going on.
+  /// Whether the run has not ended.
   package var isWorking: Bool { self < .done }
 
   /// The phase's share of the run's progress, in thousandths; all phases make 1000.

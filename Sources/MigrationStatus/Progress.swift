@@ -67,7 +67,7 @@ package struct RunAdvance: Hashable, Sendable {
   package var inner: Double
   /// The units of the phase, 0 where it has none.
   package var units: Int
-  /// Whether all workers at work stand still, nil unless workers migrate rows for this file.
+  /// Whether all running workers are paused, nil unless workers migrate rows for this file.
   package var workersStand: Bool?
   /// Source rows migrated.
   package var rows: UInt64

@@ -29,7 +29,7 @@ struct RecordWriter {
   }
 }
 
-/// The checksum in a record, by which a reader tells what was written from what became of it.
+/// The checksum in a record, by which a reader detects changes after it was written.
 enum RecordSeal {
   /// The low 32 bits of the checksum of a record that has zeros in their place.
   static func sum(of bytes: [UInt8], at offset: Int) -> UInt32 {

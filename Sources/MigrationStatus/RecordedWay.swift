@@ -17,7 +17,7 @@ package struct RecordedWay: Codable, Hashable, Sendable {
   package struct Mapping: Codable, Hashable, Sendable {
     /// The path of its file.
     package var path: String
-    /// A checksum of what it says, which does not depend on the form of its file.
+    /// A checksum of its content, independent of the form of its file.
     package var hash: String
 
     /// Names a mapping model.

@@ -11,7 +11,7 @@ package struct RunRecord: Hashable, Sendable {
   package enum Hold: UInt16, CaseIterable, Sendable {
     /// It is not.
     case none = 0
-    /// Somebody asked for it.
+    /// It was requested.
     case asked
     /// A file is there that holds it, see docs/how-to/control.md.
     case pauseFile
@@ -19,7 +19,7 @@ package struct RunRecord: Hashable, Sendable {
     case swap
   }
 
-  /// Identifies the run; the record beside the store has the same.
+  /// Identifies the run; the record next to the store has the same.
   package var run: Identifier
   /// The start of the machine at which the run began, `.none` where unknown.
   package var boot: Identifier
@@ -37,7 +37,7 @@ package struct RunRecord: Hashable, Sendable {
   package var workersWanted: UInt32 = 0
   /// The number of work orders in the plan, 0 before it is made.
   package var workOrders: UInt32 = 0
-  /// Status updates that the coordinator could not write; the migration goes on without them.
+  /// Status updates that the coordinator could not write; the migration continues without them.
   package var droppedUpdates: UInt32 = 0
 
   // Times are nanoseconds since 1970.
@@ -86,11 +86,11 @@ package struct RunRecord: Hashable, Sendable {
   package var hold = Hold.none
   /// Who holds the run, or which file.
   package var holdReason = ""
-  /// Whether the coordinator itself stands still because the run is held.
+  /// Whether the coordinator itself is paused because the run is held.
   package var isStanding = false
   /// The completed share of the run, 0...1, as the coordinator computes it; nil before it does.
   package var fraction: Double?
-  /// The estimated seconds remaining, nil while nothing can be said.
+  /// The estimated seconds remaining, nil while unknown.
   package var secondsRemaining: Double?
   /// Source bytes per second that each worker may read, 0 for no limit.
   package var workerRate: UInt64 = 0

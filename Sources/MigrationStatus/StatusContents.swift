@@ -33,7 +33,7 @@ struct StatusContents {
     return try decode(bytes, path: reader.path)
   }
 
-  /// What is asked of the run, nil before the record is first written.
+  /// The requests to the run, nil before the record is first written.
   static func control(in reader: LMDBReader) throws(StatusError) -> ControlRecord? {
     guard let bytes = try value(at: StatusFile.controlKey, of: StatusFile.controlTable, in: reader)
     else { return nil }

@@ -2,9 +2,9 @@ import Foundation
 import SystemCalls
 package import SystemPackage
 
-/// Asks a migration that runs in another process for something, through its status file.
+/// Sends requests to a migration in another process, through its status file.
 package final class StatusControl {
-  /// What is wrong with the migration that is asked.
+  /// Why the migration cannot receive requests.
   package enum Failure: Error, Hashable, Sendable {
     /// Nothing is known of a migration.
     case nothingKnown
@@ -28,7 +28,7 @@ package final class StatusControl {
   /// - Throws: if there is a status file or a record, and it cannot be read.
   package func look() throws -> StatusReport? { try watch.look() }
 
-  /// Changes what is asked of the run; the number of the request.
+  /// Changes the requests to the run, and returns the number of the request.
   ///
   /// - Throws: `Failure` or `StatusError`.
   package func ask(

@@ -22,7 +22,7 @@ package struct StatusError: Error, Hashable, Sendable {
   package enum Record: Hashable, Sendable {
     /// The record of the run.
     case run
-    /// What is asked of the run.
+    /// The requests to the run.
     case control
     /// The record of the work order with this number.
     case part(UInt32)

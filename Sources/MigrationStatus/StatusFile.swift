@@ -4,8 +4,8 @@ package import SystemCalls
 package import SystemPackage
 
 // (1) Each key has one writer: the coordinator writes `run`, and the part of a work order while no
-//     worker runs it; a worker writes its own part. What is asked of a run, `control`, is written
-//     by whoever asks, each in a transaction that reads it first.
+//     worker runs it; a worker writes its own part. The requests, `control`, are written by the
+//     requesting processes, each in a transaction that reads them first.
 // (2) No decision of a migration rests on the file. After a power cut it may be old or damaged;
 //     whether a work order is done follows from its manifest.
 // (3) No fault of the file reaches the migration: an update that fails is dropped and counted.
@@ -43,7 +43,7 @@ package final class StatusFile: Sendable {
     reader = try LMDBReader(path: path)
   }
 
-  /// Creates an empty file in the place of an old one, by the coordinator before any worker starts.
+  /// Creates an empty file, replacing an old one, by the coordinator before any worker starts.
   ///
   /// - Throws: `StatusError`, also for a network file system, or `SystemCallError`.
   package static func create(_ path: FilePath) throws -> StatusFile {
@@ -123,12 +123,12 @@ extension StatusFile {
       in: environment.table(name: "part"))
   }
 
-  /// Replaces what is asked of the run, before anybody asks for anything.
+  /// Replaces the requests to the run, before the first request.
   package func write(control: ControlRecord) {
     put([(Self.controlKey, control.encoded())], in: environment.table(name: Self.controlTable))
   }
 
-  /// Changes what is asked of the run, and counts the request.
+  /// Changes the requests to the run, and counts the request.
   ///
   /// - Returns: the record as it is now, nil if the run takes no requests.
   /// - Throws: `StatusError`, also where others hold the file up.
@@ -217,7 +217,7 @@ extension StatusFile {
     try StatusContents.run(in: reader)
   }
 
-  /// What is asked of the run, nil before the record is first written.
+  /// The requests to the run, nil before the record is first written.
   ///
   /// - Throws: `StatusError`.
   package func control() throws(StatusError) -> ControlRecord? {
@@ -231,7 +231,7 @@ extension StatusFile {
     try StatusContents.part(workOrder: workOrder, in: reader)
   }
 
-  /// How far the phase at work is, as the records say now.
+  /// The progress of the current phase, by the present records.
   ///
   /// - Throws: `StatusError`.
   package func advance() throws(StatusError) -> RunAdvance {

@@ -5,7 +5,7 @@ package import SystemPackage
 ///
 /// It is in the folder, unless another machine keeps that, which LMDB cannot do with. Then it is in
 /// a folder of this machine, by the owner of the work folder and the checksum of its path, so that
-/// whoever names the work folder finds it.
+/// a command that names the work folder finds it.
 package struct StatusPlace: Hashable, Sendable {
   /// The status file.
   package let file: FilePath
@@ -32,7 +32,7 @@ package struct StatusPlace: Hashable, Sendable {
   /// The place where the work folder is another machine's.
   init(elsewhere work: FilePath, owner: UInt32, in base: FilePath) {
     var (folder, stages) = (work, [] as [FilePath.Component])
-    // The status of a stage is beside that of its run.
+    // The status of a stage is next to that of its run.
     while let last = folder.lastComponent, last.string.hasPrefix("step-") {
       stages.insert(last, at: 0)
       folder.removeLastComponent()

@@ -122,8 +122,8 @@ package struct StatusPlaces: Sendable {
     }
   }
 
-  /// The status file of a stage, by that of the run: `step-2.godwit/status.mdb` beside it; nil
-  /// where there is none.
+  /// The status file of a stage, by that of the run: `step-2.godwit/status.mdb` next to it; nil if
+  /// there is none.
   static func file(ofStage number: UInt32, of status: FilePath) -> FilePath? {
     let folder = Files.parent(of: status).appending("step-\(number)\(workSuffix)")
     let file = folder.appending(StatusPlace.name)

@@ -11,7 +11,7 @@ package struct StatusReport: Hashable, Sendable {
   package var decision: StateDecision
   /// The progress in the status file, nil if there is none or it is of an older run.
   package var snapshot: StatusSnapshot?
-  /// The record beside the store, nil if there is none or it is of an older run.
+  /// The record next to the store, nil if there is none or it is of an older run.
   package var record: OutcomeRecord?
   /// What the tool printed at the end and what has become of its result since, or the error in the
   /// status file.
@@ -56,7 +56,7 @@ extension StatusReport: Encodable {
     case source, destination, work, ended, rows, losses
   }
 
-  /// Writes the fields of the snapshot, and those of the decision and the record beside them.
+  /// Writes the fields of the snapshot, together with those of the decision and the record.
   package func encode(to encoder: any Encoder) throws {
     try snapshot?.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -91,7 +91,7 @@ extension StateDecision.Reason {
     }
   }
 
-  /// Who asked, which file, which process or for how many seconds.
+  /// The requesting user, the file, the process or the seconds.
   fileprivate var detail: String? {
     switch self {
     case .asked(let text), .file(let text): text
@@ -108,7 +108,7 @@ extension StatusReport {
     !decision.state.isOpen && record?.isOfLivingProcess == true
   }
 
-  /// Whether it tells anything that an earlier report did not, but that time has passed.
+  /// Whether it differs from an earlier report in more than the time.
   package func isNews(after earlier: StatusReport) -> Bool { timeless != earlier.timeless }
 
   /// Without what changes while nothing happens.
@@ -126,7 +126,7 @@ extension StatusReport {
 package final class StatusWatch {
   private let path: FilePath
   private var reader: StatusReader?
-  /// The status file of the stage that was at work last, and what it told.
+  /// The status file of the stage that was at work last, and its content.
   private var stage: StatusReader?
   private var told: (run: Identifier, number: UInt32, snapshot: StatusSnapshot)?
 
@@ -154,7 +154,8 @@ package final class StatusWatch {
     }
   }
 
-  /// What the stage at work tells, or told before it ended; nil where it tells nothing yet.
+  /// The progress of the current stage, the last one known if it has ended; nil if there is none
+  /// yet.
   private func stage(of run: RunRecord) -> StatusSnapshot? {
     let file = reader.flatMap { StatusPlaces.file(ofStage: run.stage, of: $0.path) }
     if stage?.path != file || stage?.isReplaced == true {

@@ -16,7 +16,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
     package var workOrder: UInt32
     /// The number of the partition from which its rows come.
     package var partition: UInt32
-    /// What the record claims; `isStale` says whether to believe `running`.
+    /// The state in the record; if `isStale`, `running` is wrong.
     package var state: State
     /// How many workers have started on it.
     package var attempt: UInt32
@@ -50,7 +50,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
     package var table: String
     /// Why the last attempt failed.
     package var error: String?
-    /// Whether its worker stands still because the run is held.
+    /// Whether its worker is paused because the run is held.
     package var isPaused: Bool
     /// Whether it claims to be running, yet its worker is silent and gone.
     package var isStale: Bool
@@ -141,7 +141,7 @@ package struct StatusSnapshot: Codable, Hashable, Sendable {
 }
 
 extension StatusSnapshot {
-  /// Adds what the status file of the stage at work tells; nil before it tells anything.
+  /// Adds the content of the current stage's status file; nil if that has none yet.
   mutating func show(_ stage: StatusSnapshot?, of run: RunRecord) {
     guard let stage else {
       self.stage = Stage(
@@ -161,7 +161,7 @@ extension StatusSnapshot {
 
 extension StatusSnapshot {
   /// A worker at work that a signal or a debugger has stopped: its share waits, whatever the
-  /// coordinator tells.
+  /// coordinator reports.
   var stoppedWorker: Int32? {
     parts.first { part in
       guard part.state == .running, let start = Processes.startTime(of: part.process) else {
@@ -214,7 +214,7 @@ extension StatusSnapshot {
     self.run = run.run
     phase = run.phase
     failedPhase = run.failedPhase
-    // The coordinator knows what the phases of this run cost; what it has not said is computed.
+    // The coordinator knows what the phases of this run cost; missing values are computed.
     fraction = run.phase == .done ? 1 : run.fraction ?? progress.fraction
     isStale =
       run.phase.isWorking

@@ -26,7 +26,7 @@ package struct Throttle: Hashable, Sendable {
     rate == 0 ? count : min(count, max(1, rate / 8))
   }
 
-  /// How long to wait until the rate is kept, in nanoseconds, 0 to go on.
+  /// How long to wait until the rate is kept, in nanoseconds, 0 to continue.
   package mutating func delay(at now: Int64) -> Int64 {
     guard rate > 0 else { return 0 }
     let due = since.addingReportingOverflow(Int64(clamping: bytes / Double(rate) * 1e9))

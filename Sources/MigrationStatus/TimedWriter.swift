@@ -1,7 +1,7 @@
 import Foundation
 
-/// Runs writes on a thread of its own, and waits for none of them for ever: whoever writes waits
-/// until no other process writes, and one that was stopped amid its transaction never ends it.
+/// Runs writes on a thread of its own, and waits for none of them for ever: a writer waits until no
+/// other process writes, and a process stopped inside its transaction never ends it.
 final class TimedWriter: @unchecked Sendable {
   // @unchecked: `condition` guards all that changes.
   private let condition = NSCondition()

@@ -1,6 +1,6 @@
 /// The moments at which a test may have a process of a migration die; no release build acts on one.
 ///
-/// The oracle of kills asks the tool for all of them, so that a new one is tried without being
+/// The oracle of kills reads all of them from the tool, so that a new one is tested without being
 /// named twice.
 package enum FaultPoint: String, CaseIterable, Sendable {
   /// Of the first attempt at work order 1: rows are in the shard, and others are not.
@@ -15,13 +15,13 @@ package enum FaultPoint: String, CaseIterable, Sendable {
   case coordinatorMigrating = "coordinator:migrating"
   /// The result is complete, and has no name yet.
   case coordinatorAssembled = "coordinator:assembled"
-  /// The store of a stage has its name, and no marker says that it is complete.
+  /// The store of a stage has its name, and no marker shows that it is complete.
   case coordinatorStageNamed = "coordinator:stage-named"
   /// A stage is done, and the next one has not begun.
   case coordinatorStageDone = "coordinator:stage-done"
   /// The output has its name, and the work folder is still there.
   case coordinatorOutput = "coordinator:output"
-  /// A journal says what the swap is about to do, and nothing is done.
+  /// A journal states what the swap will do, and nothing is done yet.
   case coordinatorJournaled = "coordinator:journaled"
   /// The old store has the second name under which it will be kept.
   case coordinatorKept = "coordinator:kept"

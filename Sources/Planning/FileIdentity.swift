@@ -1,4 +1,4 @@
-/// By what a worker knows that a file is still the one that the coordinator has looked at.
+/// How a worker recognizes that a file is still the one that the coordinator has read.
 package struct FileIdentity: Hashable, Codable, Sendable {
   /// The number of the file system; nil where other machines number it differently.
   package var device: UInt64?
@@ -11,7 +11,7 @@ package struct FileIdentity: Hashable, Codable, Sendable {
   /// When anything of it changed last, its names as well.
   package var changed: Int64
 
-  /// Takes what the system says of the file, times in nanoseconds since 1970.
+  /// Uses the system's values for the file, with times in nanoseconds since 1970.
   package init(device: UInt64?, inode: UInt64, bytes: Int64, modified: Int64, changed: Int64) {
     self.device = device
     self.inode = inode

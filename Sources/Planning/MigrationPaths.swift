@@ -4,15 +4,14 @@ package import SystemPackage
 package struct MigrationPaths: Hashable, Sendable {
   /// The store that is made: `/data/Shop.sqlite`.
   package let destination: FilePath
-  /// `/data/Shop.sqlite.godwit`, or `/fast/Shop.sqlite.godwit-1f2e3d4c` in a folder that was asked
-  /// for.
+  /// `/data/Shop.sqlite.godwit`, or `/fast/Shop.sqlite.godwit-1f2e3d4c` in a requested folder.
   package let work: FilePath
 
-  /// `…godwit/result.sqlite`, the store while it is being assembled; beside the destination where
-  /// the work folder lies on another file system, from which nothing can be renamed.
+  /// `…godwit/result.sqlite`, the store while it is being assembled; next to the destination if the
+  /// work folder is on another file system, since renames cannot cross file systems.
   package var result: FilePath
 
-  /// The paths of a migration that works in a folder of its own, beside the destination or below
+  /// The paths of a migration that works in a folder of its own, next to the destination or in
   /// `parent`: never in `parent` itself, which may hold anything.
   package init(destination: FilePath, below parent: FilePath? = nil) {
     guard let parent else {
@@ -46,7 +45,7 @@ package struct MigrationPaths: Hashable, Sendable {
     FilePath("\(destination).godwit-result-\(id)")
   }
 
-  /// `…godwit/godwit.json`, which says that Godwit made the folder, and for what.
+  /// `…godwit/godwit.json`, which states that Godwit made the folder, and for what.
   package var mark: FilePath { work.appending("godwit.json") }
   /// `…godwit/godwit.lock`, held by the one migration of this destination.
   package var lock: FilePath { work.appending("godwit.lock") }
@@ -58,7 +57,7 @@ package struct MigrationPaths: Hashable, Sendable {
   package var status: FilePath { work.appending("status.mdb") }
   /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.
   package var statusLock: FilePath { work.appending("status.mdb-lock") }
-  /// `…godwit/source.sqlite`, a copy of a source that is mended, or has a journal beside it.
+  /// `…godwit/source.sqlite`, a copy of a source with repaired defects, or with a journal.
   package var snapshot: FilePath { work.appending("source.sqlite") }
   /// `…godwit/source.pages`, the pages of a source's `-wal`.
   package var walPages: FilePath { work.appending("source.pages") }
@@ -66,7 +65,7 @@ package struct MigrationPaths: Hashable, Sendable {
   package var salvaged: FilePath { work.appending("salvaged.sqlite") }
   /// `…godwit/dropped.sqlite`, the keys of rows that filters leave behind.
   package var dropped: FilePath { work.appending("dropped.sqlite") }
-  /// What is read in the place of the source, where any is there.
+  /// The file that is read instead of the source, if there is one.
   package var copiesOfSource: Set<FilePath> { [snapshot, walPages, salvaged] }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
   package func shard(order: Int, attempt: Int) -> FilePath {
@@ -77,7 +76,7 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `…godwit/swap.json`, while the result takes the store's place.
   package var swapJournal: FilePath { work.appending("swap.json") }
   /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work
-  /// folder of its own beside it.
+  /// folder of its own next to it.
   package func stage(number: Int) -> MigrationPaths {
     MigrationPaths(
       destination: work.appending("step-\(number).sqlite"),

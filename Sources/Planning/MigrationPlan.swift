@@ -56,7 +56,7 @@ package struct WorkOrder: Hashable, Codable, Sendable {
   /// What the worker migrates, in this order.
   package var pieces: [Piece]
   /// What the rows cost, with the indexes that move along and what is looked up for them, counted
-  /// in bytes that are read and written, and of objects in nanoseconds; 0 where nobody counted.
+  /// in bytes that are read and written, and of objects in nanoseconds; 0 if unknown.
   package var work: Int64
 
   /// Takes pieces of one partition.
@@ -86,7 +86,7 @@ package struct StayingTable: Hashable, Codable, Sendable {
   package var bytes: Int64
   /// The indexes in the destination that are made of those rows.
   package var madeIndexes: [String]
-  /// The columns of which values change where they are.
+  /// The columns whose values change in place.
   package var updatedColumns: [String]
 
   /// Takes what the survey knows of the table.
@@ -111,14 +111,14 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   package var workOrders: [WorkOrder]
   /// How the rows of every table are made.
   package var program: MigrationProgram
-  /// The tables of which no row is made; empty but where the result begins as a clone.
+  /// The tables without new rows; empty unless the result begins as a clone.
   package var staying: [StayingTable] = []
 
   /// The names of `staying` in the destination.
   package var stayingTables: Set<String> { Set(staying.map(\.table)) }
-  /// Those of `staying` of which no row changes.
+  /// Those of `staying` without a changed row.
   package var untouched: [StayingTable] { staying.filter(\.updatedColumns.isEmpty) }
-  /// Those of which rows are updated.
+  /// Those with updated rows.
   package var updated: [StayingTable] { staying.filter { !$0.updatedColumns.isEmpty } }
 
   /// Rows of `staying`, estimated.

@@ -22,7 +22,7 @@ package struct PartitionPlanner {
 
   private let program: MigrationProgram
   private let statistics: [String: TableStatistics]
-  /// What a row of a destination table costs besides what its own table tells.
+  /// What a row of a destination table costs in addition to the statistics of its own table.
   private let rowWork: [String: Int64]
   private let granularity: Granularity
 
@@ -91,8 +91,8 @@ package struct PartitionPlanner {
   /// The least that a worker is started for: its start takes as long as some ten mebibytes.
   private static let leastWork: Int64 = 36 << 20
 
-  /// The least that is not done beside other work: a worker starts, and is waited for, far longer,
-  /// a thread for a millisecond.
+  /// The minimum of work for a separate work order: starting a worker takes far longer, starting a
+  /// thread a millisecond.
   private var leastOwnWork: Int64 { isInside ? 1 << 20 : 4 << 20 }
 
   /// Whether threads of the coordinator carry the plan out, as far as bytes decide.
@@ -174,7 +174,7 @@ package struct PartitionPlanner {
     return min(granularity.orderWork, max(share, Self.leastWork))
   }
 
-  /// Deals slices that were asked for to a few work orders.
+  /// Distributes requested slices to a few work orders.
   private func dealt(_ tables: [String], next: inout Int) -> [Share] {
     let pieces = tables.flatMap { table in
       (statistics[table]?.ranges(ofBytes: 1) ?? []).map { range in
@@ -205,7 +205,7 @@ package struct PartitionPlanner {
       return (tables, work.reduce(0, +))
     }
     let sorted = Self.sorted(connected)
-    // What rows call for may take any time, which no statistics tell.
+    // What rows call for may take any time, which no statistics show.
     let isPlain = !program.tables.contains(where: \.hasCalls)
     return isPlain && !granularity.keepsSlices ? Self.sorted(joined(sorted)) : sorted
   }

@@ -18,10 +18,10 @@ package struct RowCount: Hashable, Codable, Sendable {
   package var seen: Int64
   /// By destination entity.
   package var made: [EntityRows]
-  /// References that may have had an entity number that no entity has; nil where nobody looked.
+  /// References that may have had an entity number that no entity has; nil if it was not checked.
   package var strays: Int64?
   /// Changes whose masks name more properties than are known to be updated, by destination entity;
-  /// nil where no mask was made anew.
+  /// nil if no mask was rebuilt.
   package var wideMasks: [EntityRows]?
 
   /// Takes the counts of one piece, which are added up by entity.

@@ -21,14 +21,14 @@ package struct TableStatistics: Hashable, Codable, Sendable {
 
   /// In key order; together they hold every row.
   package var slices: [Slice]
-  /// Whether its rows go over as they are, and no worker looks at their values.
+  /// Whether its rows are copied unchanged, and no worker reads their values.
   package var isMoved = false
   /// Its indexes that go over as they are, each as a whole.
   package var movedIndexes: [String] = []
   /// The share of the rows in its bytes that are taken; the others are only passed over.
   private var takenShare = 1.0
 
-  /// Makes the statistics of a table whose rows are made anew, with its indexes.
+  /// Makes the statistics of a table whose rows are made again, with its indexes.
   package init(slices: [Slice]) { self.slices = slices }
 
   /// Rows of all slices.

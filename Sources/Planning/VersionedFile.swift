@@ -24,12 +24,12 @@ package struct VersionedFile<Content: ResumableFile>: Codable {
   package init(from decoder: any Decoder) throws {
     let found = try decoder.container(keyedBy: CodingKeys.self)
       .decodeIfPresent(Int.self, forKey: .format)
-    // Looked at first: fields of another version may have other meanings.
+    // Read first: fields of another version may have other meanings.
     guard found == Content.formatVersion else { throw OtherFormatVersion(found: found) }
     content = try Content(from: decoder)
   }
 
-  /// Encodes the content with the version of its format beside its fields.
+  /// Encodes the content with the version of its format next to its fields.
   package func encode(to encoder: any Encoder) throws {
     try content.encode(to: encoder)
     var container = encoder.container(keyedBy: CodingKeys.self)
@@ -57,7 +57,7 @@ extension VersionedFile {
     let rest = bytes.dropFirst(start)
     let expected = "\(Self.head)\(Self.digits(of: rest))\(Self.neck)"
     guard bytes.count > start, bytes.prefix(start).elementsEqual(expected.utf8) else {
-      // One of an earlier version has no checksum, and its version is all that is asked for.
+      // A file of an earlier version has no checksum, and only its version is needed.
       if let found = try? decoder.decode(Format.self, from: Data(bytes)),
         found.format != Content.formatVersion
       {
@@ -71,7 +71,7 @@ extension VersionedFile {
 
   private struct Format: Decodable { var format: Int? }
 
-  /// Sixteen hexadecimal digits that tell contents apart (FNV-1a).
+  /// Sixteen hexadecimal digits that distinguish contents (FNV-1a).
   private static func digits(of bytes: ArraySlice<UInt8>) -> String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }

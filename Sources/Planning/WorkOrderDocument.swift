@@ -13,12 +13,12 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var attempt: Int
   /// The plan that the order belongs to; a manifest repeats it.
   package var planID: String
-  /// The store to read, or the pages of its log, with which it is read; nobody changes it while the
-  /// worker runs.
+  /// The store to read, or the pages of its log, with which it is read; it does not change while
+  /// the worker runs.
   package var source: String
   /// The store as its user names it; nil where that is the source itself.
   package var store: String?
-  /// What the main file was when the coordinator opened it; nil has it not looked at again.
+  /// The identity of the main file when the coordinator opened it; nil skips the check.
   package var sourceIdentity: FileIdentity?
   /// The folder with the source's external binary files.
   package var support: String
@@ -46,8 +46,8 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var task: EnginePayload?
   /// Whether every row is digested, for a comparison with the finished store.
   package var digestsRows = false
-  /// Whether the shard and its manifest are synced: they are to outlast a restart of the system
-  /// that nobody would notice, and cannot be made again as fast.
+  /// Whether the shard and its manifest are synced: they have to outlast an unnoticed restart of
+  /// the system, and take longer to make again.
   package var syncs = true
 
   /// Makes a document for an engine that needs nothing besides, and calls that compute nothing.

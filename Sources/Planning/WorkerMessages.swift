@@ -90,7 +90,7 @@ package struct WorkerProgram: Hashable, Codable, Sendable {
 
 /// Messages as lines of text.
 ///
-/// A launcher may print lines of its own. The mark tells which lines are Godwit's.
+/// A launcher may print lines of its own. The mark distinguishes Godwit's lines.
 package enum MessageLine {
   /// The bytes with which each line of a worker begins.
   package static let mark = Array("godwit-worker ".utf8)

@@ -1,7 +1,7 @@
 package import ObjectModel
 
-// SQL for what `AttributeType` says of conversions between numbers. Row programs convert by it, and
-// conditions and losses are counted by it before anything is converted.
+// SQL for the number conversions of `AttributeType`. Row programs convert with it, and conditions
+// and losses are counted with it beforehand.
 extension AttributeType {
   /// An SQL expression for the value that a number gets in this type.
   package func converting(_ number: String) -> String {

@@ -4,7 +4,7 @@ package import Schema
 /// Decides what becomes of derived attributes and their triggers, from the programs of all tables.
 ///
 /// A value whose parts come over as they are is carried along, as Core Data's own migrations in
-/// place do; any other is computed anew once all rows are together. Of forms that no real store
+/// place do; any other is computed again once all rows are together. Of forms that no real store
 /// shows, triggers are carried where nothing that they name changes.
 package struct DerivedCompiler {
   private let source: StoreSchema
@@ -25,7 +25,7 @@ package struct DerivedCompiler {
     package var trigger: String?
   }
 
-  /// The attributes that are computed anew.
+  /// The attributes that are computed again.
   package func recomputed(tables: [TableProgram]) -> [DerivedAttribute] {
     let programs = Programs(tables)
     return destination.derived.filter { !isCarried($0, by: programs) }
@@ -215,7 +215,7 @@ struct TriggerWords {
     }
     if !word.isEmpty { tokens.append(word) }
     names = Set(tokens)
-    // An argument stands between commas; everything else says something of the number.
+    // An argument stands between commas; everything else belongs to the number.
     let argument: Set<String> = [",", "(", ")"]
     comparesNumbers = tokens.indices.contains { place in
       guard tokens[place].uppercased() == "Z_ENT" else { return false }

@@ -18,7 +18,7 @@ package struct HistoryCompiler {
 
   /// The programs of all history tables of the destination.
   ///
-  /// - Parameter tables: the programs of the entities, which say what number becomes which.
+  /// - Parameter tables: the programs of the entities, which map old entity numbers to new ones.
   package func programs(tables: [TableProgram]) -> [TableProgram] {
     guard let before = source.history, let after = destination.history else { return [] }
     let existing = Set(before.tables.flatMap(\.columns).map(\.name))

@@ -12,7 +12,7 @@ package struct JoinContinuation {
   package struct Choice: Hashable, Codable, Sendable {
     /// Why a name was chosen.
     package enum Reason: String, Codable, Sendable {
-      /// The entity changed, and both relationships go on: the source's name is kept.
+      /// The entity changed, and both relationships continue: the source's name is kept.
       case kept
       /// The source has no such table: the larger name, as in most fresh stores.
       case new

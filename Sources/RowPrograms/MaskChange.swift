@@ -3,8 +3,8 @@ package import Schema
 /// How the bits of a change's `ZCOLUMNS` are put where the destination's entity has them.
 ///
 /// Properties are matched by their very names, as Core Data does: one that is gone or renamed loses
-/// its bit. Where a bit may stand for several properties, all of them are set: whoever reads the
-/// history learns too much rather than too little.
+/// its bit. Where a bit may stand for several properties, all of them are set: a reader of the
+/// history gets too many properties rather than too few.
 package struct MaskChange: Hashable, Codable, Sendable {
   /// For each bit of the source, the bits of the destination that it sets.
   package var targets: [[Int]]
@@ -21,7 +21,7 @@ package struct MaskChange: Hashable, Codable, Sendable {
     bytes = destination.bytes
     targets = []
     uncertain = []
-    // Of a composite nobody knows how many bits it takes, and with it all after it.
+    // The number of bits of a composite is unknown, and so are all bits after it.
     if !isIdentity, source.hasComposites || destination.hasComposites {
       targets = source.slots.map { _ in Array(destination.slots.indices) }
       uncertain = destination.slots.isEmpty ? [] : Array(source.slots.indices)
@@ -95,10 +95,10 @@ package struct MaskChange: Hashable, Codable, Sendable {
 
   // MARK: In SQL
 
-  /// The SQL function that puts the bits of its first argument as the text of its second one says;
-  /// whatever is no blob it gives back as it is.
+  /// The SQL function that rearranges the bits of its first argument as described by the text of
+  /// its second one; it returns values other than blobs unchanged.
   package static let function = "godwit_mask"
-  /// The SQL function that says whether two masks have a bit in common.
+  /// The SQL function that returns whether two masks have a bit in common.
   package static let meetFunction = "godwit_masks_meet"
 
   /// The bytes of a mask, and the bits that each bit sets: `2:0,8;;3`.

@@ -22,8 +22,8 @@ package struct ProgramCompiler {
     mappings = Dictionary(grouping: mapping.entityMappings, by: \.destinationEntityName)
   }
 
-  /// The rows of a source entity's family of which no mapping makes what a family of the
-  /// destination holds; nil where the entity number alone tells them.
+  /// The rows of a source entity's family from which no mapping makes objects of a destination
+  /// family; nil if the entity number alone identifies them.
   func untaken(ofFamily name: String, within: String) -> UntakenRows? {
     let makers = makers(ofFamily: name, within: within)
     return makers.contains(where: \.isFiltered) ? untaken(by: makers, of: name) : nil

@@ -14,7 +14,7 @@ package struct RowUpdate: Hashable, Codable, Sendable {
 
   /// Returns nil where every row stays as it is, or where the program is none of objects.
   ///
-  /// - Parameter program: a program of which each column has a `placedColumn` or is `isConstant`.
+  /// - Parameter program: a program whose columns each have a `placedColumn` or are `isConstant`.
   package init?(_ program: TableProgram) {
     guard !program.isOfChanges else { return nil }
     var (columns, assignments): ([String], [String]) = ([], [])

@@ -102,8 +102,8 @@ extension TableProgram {
 }
 
 extension TableProgram {
-  /// A query for how many changes of a key range get masks that say more than is known, by the
-  /// number of the destination's entity; nil where none can.
+  /// A query for the number of changes of a key range whose masks name more properties than are
+  /// known, by the number of the destination's entity; nil where none can.
   package func wideMaskCount(in range: KeyRange, schema: String) -> String? {
     wideMaskCount(where: range.condition(column: "Z_PK"), schema: schema)
   }

@@ -76,7 +76,7 @@ package struct ColumnProgram: Hashable, Codable, Sendable {
 package indirect enum ColumnOperation: Hashable, Codable, Sendable {
   /// The same value in every row.
   case constant(StoredValue)
-  /// The value of a source column as it is, with another in the place of NULL.
+  /// The unchanged value of a source column, with another one instead of NULL.
   case copy(column: String, replacingNull: StoredValue)
   /// A number of one type as a number of another: toward zero where it loses its fraction.
   case convert(column: String, to: AttributeType, replacingNull: StoredValue)
@@ -204,7 +204,7 @@ package struct UntakenRows: Hashable, Codable, Sendable {
   /// The name of the set in which the keys are.
   package var name: String { "\(table) \(mappings.map(String.init).joined(separator: "+"))" }
 
-  /// The SQL function that tells such rows: `godwit_dropped(name, key)`.
+  /// The SQL function that finds such rows: `godwit_dropped(name, key)`.
   package static let function = "godwit_dropped"
 
   /// A test for keys of other rows.
@@ -284,7 +284,7 @@ package struct JoinProgram: Hashable, Codable, Sendable {
 package struct OrderFill: Hashable, Codable, Sendable {
   /// The destination table whose rows are numbered.
   package var table: String
-  /// The column with the owner's key, within which the numbers begin anew.
+  /// The column with the owner's key; numbers restart for each owner.
   package var ownerColumn: String
   /// The column by which the rows of one owner are ordered.
   package var keyColumn: String
@@ -312,10 +312,10 @@ package struct MigrationProgram: Hashable, Codable, Sendable {
   package var orderFills: [OrderFill]
   /// The references to check once all rows are together.
   package var references: [ReferenceCheck]
-  /// The derived attributes that are computed anew once all rows are together.
+  /// The derived attributes that are computed again once all rows are together.
   package var derived: [DerivedAttribute] = []
 
-  /// Whether a number alone does not tell what a row of some table becomes, or what it was.
+  /// Whether the entity number alone does not determine the result or the origin of a row.
   package var isDivided: Bool {
     tables.contains { table in
       table.isFiltered || Set(table.entities.map(\.destination)).count < table.entities.count

@@ -30,9 +30,9 @@ package struct Catalog: Hashable, Sendable {
 
 /// How a real store differs from the schema of its model.
 package struct SchemaDifferences: Hashable, Sendable {
-  /// Tables that the model asks for.
+  /// Tables that the model requires.
   package var missingTables: [String] = []
-  /// Columns that the model asks for, without which the table cannot be read.
+  /// Columns that the model requires and without which the table cannot be read.
   package var missingColumns: [String] = []
   /// Tables that the model knows nothing of.
   package var extraTables: [String] = []
@@ -41,7 +41,7 @@ package struct SchemaDifferences: Hashable, Sendable {
   /// Columns that the model knows nothing of, as `table.column`.
   package var extraColumns: [String] = []
 
-  /// Tables that no model has: those of nobody, and those of mirroring.
+  /// Tables that no model has: unknown ones, and those of mirroring.
   package var unmodelledTables: [String] { extraTables + mirroringTables }
 
   /// Makes no differences.

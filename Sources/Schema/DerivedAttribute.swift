@@ -120,7 +120,7 @@ package struct DerivedAttribute: Hashable, Codable, Sendable {
     "Z_DA_\(name)_\(entity)_\(attribute)_\(kind)"
   }
 
-  /// Tells Core Data, which registers the function in its own process, what a trigger changed.
+  /// Reports changes of a trigger to Core Data, which registers the function in its own process.
   private func announcement(_ event: String, rows: String) -> String {
     "SELECT NSCoreDataDATrigger\(event)UpdatedAffectedObjectValue(\(SQL.literal(text: table)), "
       + "Z_ENT, Z_PK, \(SQL.literal(text: attribute)), \(SQL.identifier(name: column))) "

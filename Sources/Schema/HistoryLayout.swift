@@ -2,10 +2,10 @@ package import ObjectModel
 
 /// Which bit of `ZCOLUMNS` stands for which property of an entity.
 ///
-/// A change tells the properties that it updated by bits from the highest of the first byte on, in
-/// the order of docs/reference/store-format.md, "Persistent history". To-many relationships come in
-/// the order of a hash table, in which Core Data keeps names that are not known: where others may
-/// have pushed them aside, only a set of bits is known, and which of them is whose is not.
+/// A change has a bit per updated property, from the highest of the first byte on, in the order of
+/// docs/reference/store-format.md, "Persistent history". To-many relationships come in the order of
+/// a hash table, which may have entries with unknown names. If such entries may have displaced
+/// known names, only a set of bits is known, not the bit of each name.
 package struct HistoryLayout: Hashable, Sendable {
   /// What a bit stands for.
   package enum Slot: Hashable, Sendable {
@@ -21,10 +21,10 @@ package struct HistoryLayout: Hashable, Sendable {
 
   /// The slots in the order of the bits.
   package private(set) var slots: [Slot]
-  /// Bits of which only the set is known, not which of them is whose; each set has two and more.
+  /// Sets of at least two bits whose assignment to properties is unknown.
   package private(set) var clusters: [Set<Int>] = []
-  /// Whether the entity has composite attributes, of which no file shows whether they take one bit
-  /// or one for each element.
+  /// Whether the entity has composite attributes, for which no file shows whether they take one bit
+  /// or one per element.
   package let hasComposites: Bool
   /// The elements of composite attributes in declared order: where they change, bits may.
   private let elements: [String]
@@ -116,7 +116,7 @@ package struct HistoryLayout: Hashable, Sendable {
 /// Hash and sizes are published or measured; the names of some entries are not known.
 struct NameTable {
   private var places: [String: Int] = [:]
-  /// Watched pairs of which entries without a known name may have pushed one past the other.
+  /// Watched pairs whose order entries without a known name may have swapped.
   private var uncertain: Set<[String]> = []
   private let size: Int?
 
@@ -151,10 +151,10 @@ struct NameTable {
     names.sorted { (places[$0] ?? .max, $0) < (places[$1] ?? .max, $1) }
   }
 
-  /// The places in a list of names of which only the set is known.
+  /// The places in a list of names whose order is unknown.
   ///
-  /// A name goes past another that was there before it only where all places between are taken, if
-  /// need be by entries that nobody knows.
+  /// A name passes an earlier one only if all places between them are taken, possibly by unknown
+  /// entries.
   func clusters(of names: [String]) -> [[Int]] {
     guard size != nil else { return names.count > 1 ? [Array(names.indices)] : [] }
     var result: [[Int]] = []

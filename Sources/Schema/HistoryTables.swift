@@ -20,7 +20,7 @@ package struct HistoryTables: Hashable, Sendable {
   /// All three, in the order of a store.
   package static let names = [changes, transactions, strings]
 
-  /// The entity number in the rows of a history table, and the name beside it in `Z_PRIMARYKEY`.
+  /// The entity number in the rows of a history table, and the name next to it in `Z_PRIMARYKEY`.
   package static func entity(ofTable name: String) -> (number: EntityNumber, name: String)? {
     names.firstIndex(of: name).map { place in
       (EntityNumber(rawValue: 16_001 + Int64(place)), String(name.dropFirst()))

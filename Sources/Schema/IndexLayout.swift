@@ -69,7 +69,7 @@ struct IndexLayout {
     // Xcode lets the flag stand at a transient attribute, which no column holds.
     for attribute in entity.attributes.sorted(by: { $0.name < $1.name })
     where attribute.isIndexed && !attribute.isTransient {
-      // A flag says nothing that a fetch index on the same attribute does not say already.
+      // A flag adds nothing to a fetch index on the same attribute.
       let elements = [FetchIndex.Element(property: attribute.name)]
       if !entity.fetchIndexes.contains(where: { $0.elements == elements }) { add([attribute.name]) }
     }

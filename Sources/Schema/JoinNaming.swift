@@ -1,4 +1,4 @@
-/// What a model does not say of the names of join tables and their columns.
+/// The names of join tables and their columns that a model leaves open.
 ///
 /// Of a table that joins an entity with itself either relationship may give the name, and columns
 /// that would have one name get numbers in an order that differs between systems

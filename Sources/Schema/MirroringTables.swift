@@ -8,7 +8,7 @@ package enum MirroringTables {
   package static let prefix = "ANSCK"
   /// The table that leads from objects to their records in iCloud: one row for each object.
   package static let records = "ANSCKRECORDMETADATA"
-  /// The entity number of a record's object, beside its `Z_PK` in the column after it.
+  /// The entity number of a record's object; its `Z_PK` is in the next column.
   package static let numberColumn = "ZENTITYID"
   /// The primary key of a record's object.
   package static let keyColumn = "ZENTITYPK"

@@ -81,7 +81,7 @@ package struct SpatialIndex: Hashable, Codable, Sendable {
 }
 
 extension StoreSchema {
-  /// The R-trees that a model asks for, and those of unknown forms.
+  /// The R-trees that a model requires, and those of unknown forms.
   static func spatialIndexes(
     in model: ManagedObjectModel, numbers: EntityNumbers, tables: [EntityTable]
   ) -> ([SpatialIndex], [Omission]) {

@@ -19,13 +19,13 @@ package struct StoreSchema: Sendable {
   package var history: HistoryTables?
   /// The derived attributes whose values and triggers are known.
   package var derived: [DerivedAttribute]
-  /// The derived attributes of other forms, whose triggers only a store can tell.
+  /// The derived attributes of other forms, whose triggers only a store shows.
   package let openDerivations: [OpenDerivation]
   /// Triggers of open derivations that the store has besides.
   package var keptTriggers: [Trigger] = []
   /// The R-trees, each with its triggers.
   package var spatialIndexes: [SpatialIndex]
-  /// What the model asks for and the store will not have, in words.
+  /// What the model requires and the store will not have, in words.
   package var omissions: [Omission]
   /// Where `tables` had the table of each root entity at first, and those of each name.
   private let (placesByRoot, placesByName): ([String: Int], [String: Int])
@@ -42,7 +42,8 @@ package struct StoreSchema: Sendable {
 
   /// Lays out the tables of a model; throws where the model holds what no real store shows.
   ///
-  /// `naming` says what the model leaves open; what it leaves open too is as in a fresh store.
+  /// `naming` has the names that the model leaves open; those that it lacks are as in a fresh
+  /// store.
   package init(
     _ model: ManagedObjectModel, naming: JoinNaming = JoinNaming()
   ) throws(SchemaError) {
@@ -57,12 +58,12 @@ package struct StoreSchema: Sendable {
     }
   }
 
-  /// The schemas that were laid out last: whoever surveys, plans and makes a step asks for the same
-  /// ones, and those of hundreds of entities take a while.
+  /// The most recent schemas: survey, plan and execution of a step request the same ones, and those
+  /// of hundreds of entities take a while.
   private static let recent = Mutex<[(naming: JoinNaming, schema: StoreSchema)]>([])
   private static let mostRecent = 4
 
-  /// The schema of a model that was laid out a moment ago, not of one that was read anew since.
+  /// The schema of a model that was laid out a moment ago, not of one that was read again since.
   private static func known(_ model: ManagedObjectModel, _ naming: JoinNaming) -> StoreSchema? {
     recent.withLock { recent in
       recent.last {
@@ -181,7 +182,7 @@ package struct SchemaError: Error, Hashable, Sendable {
     package var entity: String
     /// The name of the attribute.
     package var property: String
-    /// Its type, of which no real store shows a column.
+    /// Its type, whose column no real store shows.
     package var type: AttributeType
   }
 

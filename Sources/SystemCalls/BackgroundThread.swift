@@ -1,6 +1,6 @@
 import CSystemShims
 
-/// A thread that runs one function; whoever starts it waits for its end.
+/// A thread that runs one function; its starter waits for its end.
 package final class BackgroundThread: Sendable {
   private let number: UInt
   private let work: Unmanaged<Work>

@@ -2,7 +2,7 @@ package import SystemPackage
 
 /// A checksum of bytes that are written by one run and taken up by a later one.
 ///
-/// It tells apart what a disk, a short write or a hand has changed; it is no guard against an
+/// It detects changes by a disk, a short write or an editor. It does not protect against an
 /// adversary, who could write the checksum as well.
 package enum Checksum {
   /// The checksum of bytes, which follow those with the checksum `seed`.

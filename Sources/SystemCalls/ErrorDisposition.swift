@@ -2,7 +2,7 @@ package import SystemPackage
 
 /// What an error means for the work that was done before it, and for the next attempt.
 ///
-/// An error says so where it arises, from its facts.
+/// An error is given its disposition where it arises, from its facts.
 package struct ErrorDisposition: OptionSet, Hashable, Codable, Sendable {
   /// The bits of the facts.
   package let rawValue: UInt8
@@ -12,7 +12,7 @@ package struct ErrorDisposition: OptionSet, Hashable, Codable, Sendable {
 
   /// Another attempt may succeed at once, as after a lack of memory.
   package static let retryable = Self(rawValue: 1)
-  /// The cause lies outside the data: a later run can go on from the work done so far.
+  /// The cause lies outside the data: a later run can resume the work done so far.
   package static let workReusable = Self(rawValue: 2)
   /// The work done so far cannot be trusted.
   package static let workSuspect = Self(rawValue: 4)

@@ -36,12 +36,12 @@ package struct FileStatus: Hashable, Sendable {
   /// Whether the file is a folder.
   package var isDirectory: Bool { kind == .directory }
 
-  /// What tells a file from all others of the machine.
+  /// The identity of a file among all files of the machine.
   package struct Identity: Hashable, Sendable {
     package let device, inode: UInt64
   }
 
-  /// What tells the file from all others, regardless of the path.
+  /// The identity of the file, independent of its path.
   package var identity: Identity { Identity(device: device, inode: inode) }
 
   /// Whether both describe the same file, regardless of the path.

@@ -55,7 +55,7 @@ private enum FileWriters {
     forEachNumber(in: "/proc") { process in
       guard process != Processes.own else { return }
       forEachNumber(in: "/proc/\(process)/fd") { file in
-        // The text of the link, and no look at the file: that may wait for another machine.
+        // Only the text of the link is read, not the file, which may wait for another machine.
         let count = readlink("/proc/\(process)/fd/\(file)", &text, text.count)
         guard count > 0, lengths.contains(count) else { return }
         let path = text[..<count].map { UInt8(bitPattern: $0) }

@@ -91,7 +91,7 @@ extension Files {
     return true
   }
 
-  /// Lets those into a folder who may read a file, and nobody else.
+  /// Permits entering a folder only to users who can read a file.
   package static func setAccess(
     toFolder folder: FilePath, like file: FilePath
   ) throws(SystemCallError) {
@@ -117,7 +117,7 @@ extension Files {
       path.withPlatformString { csystem_open_directory($0, &directory) }, operation: .listDirectory,
       path: path)
     defer { csystem_close_directory(directory) }
-    // A component makes its text anew each time that it is asked for it.
+    // A component builds its text again at each request.
     var names: [(text: String, component: FilePath.Component)] = []
     var name: UnsafePointer<CChar>?
     while try check(csystem_next_name(directory, &name), operation: .listDirectory, path: path) == 1

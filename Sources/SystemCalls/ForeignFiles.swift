@@ -33,8 +33,8 @@ extension Files {
 
 /// An open folder whose files are opened by names that anybody may have given.
 ///
-/// It does what `Files.openBeneath` does, in fewer calls for many files, and does not say why it
-/// fails.
+/// It does what `Files.openBeneath` does, in fewer calls for many files, without a reason for
+/// failures.
 package final class ForeignFolder: Sendable {
   /// What came of reading a file.
   package enum Outcome {
@@ -94,7 +94,7 @@ package final class ForeignFolder: Sendable {
   }
 }
 
-/// A pipe, a terminal or another device that is open for writing, and that nobody waits for long.
+/// A pipe, a terminal or another device that is open for writing, with a limit on waiting.
 package final class StreamFile: Sendable {
   private let path: FilePath
   private let descriptor: FileDescriptor
@@ -114,7 +114,7 @@ package final class StreamFile: Sendable {
     try? descriptor.close()  // cannot be tried again
   }
 
-  /// Writes bytes; `.timedOut` when nobody takes any for ten seconds.
+  /// Writes bytes; `.timedOut` if no reader takes any for ten seconds.
   package func write(_ bytes: [UInt8]) throws(SystemCallError) {
     var rest = bytes[...]
     while !rest.isEmpty {

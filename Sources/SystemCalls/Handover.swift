@@ -2,7 +2,7 @@ import Foundation
 
 /// Hands elements from one thread to another in their order, only a few at a time.
 package final class Handover<Element>: @unchecked Sendable {
-  // @unchecked: `condition` guards all that changes; an element is used by whoever has it.
+  // @unchecked: `condition` guards all that changes; an element is used only by its current owner.
   private let condition = NSCondition()
   private let most: Int
   private let mostWeight: Int64
@@ -17,7 +17,7 @@ package final class Handover<Element>: @unchecked Sendable {
     (self.most, self.mostWeight) = (most, mostWeight)
   }
 
-  /// Waits until there is room for an element; false where nobody takes it any more.
+  /// Waits until there is room for an element; false if the receiver has ended.
   package func give(_ element: Element, weight: Int64 = 0) -> Bool {
     condition.lock()
     defer { condition.unlock() }

@@ -32,9 +32,9 @@ package final class ProcessLine: Sendable {
     }
   }
 
-  /// Tells the other process that no more is sent.
+  /// Signals the other process that no more is sent.
   package func endSending() {
-    // A process that has gone needs no telling.
+    // A process that has ended needs no signal.
     _ = csystem_end_sending(descriptor.rawValue)
   }
 }

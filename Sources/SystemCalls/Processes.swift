@@ -123,8 +123,7 @@ package enum Processes {
     #endif
   }
 
-  /// Runs another program in the place of this one, with everything that it has open but what is
-  /// closed then.
+  /// Replaces this program with another one, which inherits open files except those closed on exec.
   ///
   /// - Parameter arguments: what the program is given, its own name first.
   /// - Throws: `SystemCallError`, if there is no such program; otherwise it never returns.
@@ -149,7 +148,7 @@ package enum Processes {
     return limit
   }
 
-  /// The commit that the build was made of; nil where the build was not told.
+  /// The commit that the build was made of; nil if the build does not know it.
   package static var commit: String? {
     let text = String(cString: csystem_commit())
     return text.isEmpty ? nil : text
@@ -190,7 +189,7 @@ package enum Processes {
   }
 }
 
-/// A clock that goes on while the calling thread is on a processor.
+/// A clock that advances while the calling thread is on a processor.
 package enum ThreadClock {
   /// Nanoseconds that the thread has been on one.
   package static func now() -> Int64 {

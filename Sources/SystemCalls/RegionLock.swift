@@ -44,7 +44,7 @@ package final class RegionLock: Sendable {
   }
 
   /// Whether no descriptor of the file but that of the lock is open in any process, as far as the
-  /// system tells; false for a lock that was taken for reading.
+  /// system shows; false for a lock that was taken for reading.
   ///
   /// The kernel knows it for files of the user, and with the right CAP_LEASE for others.
   package var isOnlyOpening: Bool { csystem_is_only_opening(descriptor.rawValue) == 1 }

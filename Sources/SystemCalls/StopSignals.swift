@@ -9,7 +9,7 @@ import Dispatch
   import Darwin
 #endif
 
-/// What happens when a signal asks this process to stop, until it is forgotten.
+/// The handler of stop signals, as long as it exists.
 package final class StopSignals: @unchecked Sendable {
   // @unchecked: Dispatch sources may be cancelled from any thread.
   private let sources: [any DispatchSourceSignal]
@@ -37,7 +37,7 @@ package final class StopSignals: @unchecked Sendable {
 }
 
 extension Processes {
-  /// Calls a block, on a thread of its own, when a signal asks this process to stop instead of
+  /// Calls a block, on a thread of its own, when a signal requests this process to stop, instead of
   /// ending it: SIGINT, SIGTERM, SIGQUIT, and SIGHUP, which comes when its terminal is closed.
   ///
   /// From the call on they have no other effect. What the process was started to ignore, as nohup
@@ -48,7 +48,7 @@ extension Processes {
   }
 
   /// Calls a block before a signal ends or stops this process, as it would have without, and
-  /// another one when the process goes on after a stop.
+  /// another one when the process continues after a stop.
   ///
   /// The signals are those of `whenAskedToStop` and SIGTSTP, which is Ctrl-Z.
   package static func aroundSignals(
@@ -67,7 +67,7 @@ extension Processes {
     }
   }
 
-  /// Leaves it to the parent to end this process: a terminal tells all processes at once.
+  /// Leaves it to the parent to end this process: a terminal signals all processes at once.
   package static func leaveStoppingToParent() throws(SystemCallError) {
     for number in [SIGINT, SIGHUP, SIGQUIT] {
       try check(csystem_ignore_signal(number), operation: .ignoreSignal, path: nil)

@@ -7,8 +7,8 @@ import Synchronization
 /// `DispatchQueue.concurrentPerform` takes its threads from a pool that has one for each processor,
 /// and runs part after part where others hold them.
 package enum ThreadPool {
-  /// How many processors the process may use, as it was when somebody asked first: to ask again
-  /// takes longer than to migrate a hundred rows.
+  /// How many processors the process may use, as it was at the first request: another request takes
+  /// longer than migrating a hundred rows.
   package static let processors = ProcessInfo.processInfo.activeProcessorCount
 
   /// The most threads at a time.
@@ -19,7 +19,7 @@ package enum ThreadPool {
 
   /// Runs every part, those with lower numbers first, and waits for all.
   ///
-  /// - Parameter threads: the most at a time, of which the present one is one; by default
+  /// - Parameter threads: the maximum at a time, including the present one; by default
   ///   `mostThreads`, and 16 at most. Fewer do it where no more can be started.
   package static func share(
     _ parts: Int, threads: Int? = nil, body: @Sendable (Int) -> Void
@@ -36,7 +36,7 @@ package enum ThreadPool {
 
   /// Runs every part, those with lower numbers first, and waits for all.
   ///
-  /// - Throws: the first error; parts that nobody has begun with are left then.
+  /// - Throws: the first error; parts that no thread has started are left then.
   package static func run(_ parts: Int, body: @Sendable (Int) throws -> Void) throws {
     let failure = Mutex<(any Error)?>(nil)
     share(parts) { part in

@@ -16,7 +16,7 @@ extension Files {
   /// Copies a file, with its attributes, to a name that nothing has: it has the name once it is
   /// complete and on the disk, and of anything less nothing is left.
   ///
-  /// - Parameter named: is told what the copy is just before it has the name.
+  /// - Parameter named: called with the identity of the copy just before it gets the name.
   /// - Throws: `SystemCallError`, with `.fileExists` if the name is taken, or the error of `named`.
   package static func placeCopy(
     of path: FilePath, at name: FilePath, named: (FileStatus) throws -> Void

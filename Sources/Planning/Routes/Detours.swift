@@ -31,7 +31,7 @@ struct Detours {
     var result: [Set<PossibleLoss>] = []
     for (from, to) in zip(way, way.dropFirst()) {
       let edge = RouteSearch.Edge(from: from, to: to)
-      // Who writes a mapping model says what is to be lost; that is counted for itself.
+      // The author of a mapping model decides its losses; they are counted separately.
       let isGiven = assigned?[edge] != nil
       let kept = kept(by: edge)
       let lost = isGiven ? [] : alive.filter { kept[$0] == nil }

@@ -7,7 +7,7 @@ package struct RouteVersion: Sendable {
   package var names: [String]
   /// The model of the version.
   package var model: ManagedObjectModel
-  /// What a store of the version says of itself.
+  /// The metadata of a store of the version.
   package var hashes: [String: VersionHash]
   /// The names and renaming identifiers of entities that the chosen configuration leaves out.
   package var leftOut: Set<String> = []
@@ -209,7 +209,7 @@ package struct MigrationRoute: Sendable {
       case versionUnknown(MappingSide)
       /// It leads from a version to one that hashes alike.
       case leadsNowhere
-      /// Another mapping model says the same.
+      /// Another mapping model is equal.
       case same(as: String)
       /// Another mapping model takes the same objects to the same entity.
       case overlaps(with: String)
@@ -315,7 +315,7 @@ package struct MigrationRoute: Sendable {
     }
     let direct = RouteSearch.Edge(from: order.start, to: order.end)
     let (sound, missing) = search.way(from: direct.from, to: direct.to, isSound: isSound)
-    // A single step that is impossible is left to its assessment, which looks at the rows too.
+    // A single step that is impossible is left to its assessment, which reads the rows too.
     let alone = infers && missing == [direct] ? [direct.from, direct.to] : nil
     guard let cheapest = sound ?? alone else {
       throw .mappingsMissing(

@@ -126,7 +126,7 @@ package struct VersionNumbering: Sendable {
         if character.isLetter { word.append(contentsOf: character.lowercased()) }
       }
     }
-    // `Model v2` beside `Model` is the same word.
+    // `Model v2` next to `Model` is the same word.
     if !numbers.isEmpty, word.hasSuffix("v") { word.removeLast() }
     return (word, numbers)
   }
