@@ -172,7 +172,7 @@ package final class StoreExporter {
   }
 }
 
-/// Names of files, each of which is used once whatever the case of its letters.
+/// Names of files, unique regardless of case.
 struct FileNames {
   private static let longest = 120
   private var used: Set<String> = [StoreExporter.databaseName, "export", "files"]

@@ -226,7 +226,7 @@ private struct ArchiveWriter {
       return append(uid == 0 ? nil : KeyedArchive.ID(rawValue: uid), of: archive)
     case .array(let indexes), .set(let indexes):
       return list(archive.resolve(indexes)) { $0.takeValue() && $0.append(member: $1, of: archive) }
-    // Archives keep dictionaries as objects, so one in the place of a value has no known form.
+    // Archives keep dictionaries as objects, so one instead of a value has no known form.
     case .dictionary: return false
     default: return append(scalar: member)
     }

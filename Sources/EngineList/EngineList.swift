@@ -30,7 +30,7 @@ package enum EngineList {
     package var engine: any MigrationEngine.Type
     /// Why it was chosen, as the end of a sentence.
     package var reason: String
-    /// Why the engine that was asked for was not used, nil otherwise.
+    /// Why the requested engine was not used, nil otherwise.
     package var refusal: String?
   }
 
@@ -47,7 +47,7 @@ package enum EngineList {
         return Choice(engine: wanted, reason: "it was requested")
       }
       if wanted.name == EditEngine.name {
-        // Whoever asks for the least time and room gets what comes next to it.
+        // A request for the least time and space gets the next best engine.
         var choice = chooseFastest(for: stage)
         choice.refusal = refusal
         return choice
@@ -74,12 +74,12 @@ package enum EngineList {
     EditEngine.refusal(of: stage) == nil ? EditEngine.self : nil
   }
 
-  /// The engine that is asked for by name to make rows; nil leaves the choice.
+  /// The requested engine for rows; nil leaves the choice.
   private static func rowEngine(wish: EngineName?) -> (any MigrationEngine.Type)? {
     wish.flatMap { makesObjects(wish: $0) ? nil : engine(named: $0) }
   }
 
-  /// Whether mapping models are asked to be executed object by object, even if rows would do.
+  /// Whether mapping models have to run object by object, even if rows would suffice.
   package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
   /// What finds the rows that filters take by the pages of a store; nil where SQLite has to.

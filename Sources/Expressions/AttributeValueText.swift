@@ -3,8 +3,8 @@ import Digests
 extension AttributeValue {
   /// The value as the format language writes it.
   ///
-  /// A literal exists for numbers, texts, Booleans and nil only; the rest is a text under CAST, of
-  /// which Foundation shows the one for dates (docs/reference/expressions.md, "Literals").
+  /// A literal exists for numbers, texts, Booleans and nil only; other values are texts under CAST;
+  /// Foundation shows the form for dates (docs/reference/expressions.md, "Literals").
   package var formatText: String {
     switch self {
     case .null: "nil"

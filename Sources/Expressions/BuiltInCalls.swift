@@ -163,7 +163,7 @@ extension ExpressionEvaluator {
     return .scalar(result.value)
   }
 
-  /// A date moved by seconds, or the seconds between two dates; nil where neither is asked.
+  /// A date moved by seconds, or the seconds between two dates; nil if neither is requested.
   private static func dateArithmetic(
     _ function: BuiltInFunction, first: ObjectValue, second: ObjectValue
   ) throws -> AttributeValue? {

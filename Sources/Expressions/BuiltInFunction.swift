@@ -80,9 +80,9 @@ package enum BuiltInFunction: String, CaseIterable, Hashable, Sendable {
   case identifier = "uuid"
   /// A UUID that is the same in every run, of an object, a URI or a text.
   case identifierOf = "uuid:"
-  /// The date that a text says, in a format.
+  /// The date of a text, in a format.
   case dateOfText = "date:format:"
-  /// The bytes that a text says, in an encoding.
+  /// The bytes of a text, in an encoding.
   case dataOfText = "data:encoding:"
 
   /// The function that a text means by that name: `sum(…)` is short for `sum:(…)`, and `date(a, b)`

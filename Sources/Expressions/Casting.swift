@@ -59,7 +59,7 @@ enum Casting {
     }
   }
 
-  /// What `NSDate` says of itself, whatever the time zone: "2001-01-01 00:00:00 +0000".
+  /// The description of `NSDate`, in any time zone: "2001-01-01 00:00:00 +0000".
   ///
   /// Nil before 1583, where calendars differ, and from the year 10000 on.
   private static func text(date seconds: Double) -> String? {

@@ -9,7 +9,7 @@ package enum DataEncoding: String, CaseIterable {
   /// Two hexadecimal digits a byte.
   case hex
 
-  /// The bytes that a text says in an encoding.
+  /// The bytes of a text, in an encoding.
   ///
   /// - Throws: `EvaluationError` for a text of another form, and an encoding that is not known.
   static func bytes(of text: String, encoding name: String) throws -> [UInt8] {

@@ -215,8 +215,7 @@ struct FormatParser {
     height = max(heights.popLast() ?? 0, height + 1)
   }
 
-  /// Begins to read operands each of which is joined to all before it; what it gives goes to
-  /// `endChain`.
+  /// Begins a chain of operands, each joined to all before it; the result is passed to `endChain`.
   ///
   /// `a + b + c` is as deep as it is long.
   mutating func beginChain() -> Int {

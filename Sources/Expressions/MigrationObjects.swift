@@ -29,10 +29,10 @@ package final class FetchRequestValue: EvaluatedObject {
 
 /// What `$manager.sourceContext` is: it fetches objects.
 package protocol EvaluatedContext: EvaluatedObject {
-  /// The objects that a request asks for, in the order of their keys.
+  /// The objects of a request, in key order.
   func fetch(_ request: FetchRequestValue) throws -> [any EvaluatedObject]
-  /// The objects of an entity that may have a value under a key, in the order of their keys; nil
-  /// where each has to be looked at.
+  /// The objects of an entity that may have a value under a key, in key order; nil if each has to
+  /// be evaluated.
   func fetch(
     _ entityName: String, having key: String, of value: AttributeValue
   ) throws -> [any EvaluatedObject]?
@@ -98,7 +98,7 @@ package final class ManagerObject: EvaluatedObject {
           mapping: name, of: try Self.objects(value: arguments[1], selector: selector)))
     case "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
     where arguments.count == 2:
-      // The relationship's name only says where Core Data looks; the objects are given.
+      // The relationship's name only shows where Core Data searches; the objects are given.
       _ = try ExpressionEvaluator.text(value: arguments[0], of: selector)
       return .objects(
         try lookups.destinations(of: try Self.objects(value: arguments[1], selector: selector)))
@@ -123,7 +123,7 @@ package final class ManagerObject: EvaluatedObject {
     }
   }
 
-  /// The text of a predicate is read once, however often a mapping asks.
+  /// The text of a predicate is parsed once, however often a mapping uses it.
   private func request(
     _ arguments: [ObjectValue], selector: String
   ) throws -> FetchRequestValue {
@@ -141,7 +141,7 @@ package final class ManagerObject: EvaluatedObject {
   }
 }
 
-/// The keys of what value expressions find beside the objects of stores and their values.
+/// The keys of values that expressions can read in addition to objects of stores and their values.
 package struct KnownKeys {
   /// What messages call the owner of the keys.
   package let owner: String

@@ -98,8 +98,8 @@ extension EvaluatedObject {
     throw EvaluationError(.unknownSelector(selector, of: typeName))
   }
 
-  /// Answers a selector without arguments by the value of the key of its name, which is what
-  /// key-value coding asks a getter for.
+  /// Evaluates a selector without arguments as the key of its name, as key-value coding calls a
+  /// getter.
   ///
   /// - Throws: `EvaluationError` where there is no such key.
   package func answer(_ selector: String) throws -> ObjectValue {

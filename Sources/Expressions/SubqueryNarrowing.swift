@@ -1,5 +1,5 @@
 extension EvaluatedContext {
-  /// Nil: nothing finds objects by a value faster than a look at each.
+  /// Nil: no search by value is faster than evaluating each object.
   package func fetch(
     _ entityName: String, having key: String, of value: AttributeValue
   ) throws -> [any EvaluatedObject]? { nil }
@@ -7,7 +7,7 @@ extension EvaluatedContext {
 
 extension ExpressionEvaluator {
   /// Of all objects of an entity, those that a subquery may take, found by a value that its
-  /// predicate demands first; nil where each has to be looked at.
+  /// predicate requires first; nil if each has to be evaluated.
   ///
   /// The first part that does not hold ends the evaluation of a conjunction, so nothing that would
   /// fail is passed over.

@@ -39,7 +39,7 @@ package indirect enum ValuePredicate: Hashable, Sendable, Codable {
   /// How many of a to-many's values must satisfy a comparison.
   package enum Modifier: String, Hashable, Sendable, Codable { case direct, all, any }
 
-  /// What a comparison asks, under the number that an archive stores (`NSOperatorType`).
+  /// The operator of a comparison, with the number that an archive stores (`NSOperatorType`).
   package enum Comparison: Int, Hashable, Sendable, Codable, CaseIterable {
     /// `<`
     case lessThan = 0
@@ -71,7 +71,7 @@ package indirect enum ValuePredicate: Hashable, Sendable, Codable {
 
   /// `TRUEPREDICATE` or `FALSEPREDICATE`.
   case always(Bool)
-  /// Two expressions and what is asked of them: `name BEGINSWITH[cd] "a"`.
+  /// Two expressions and their operator: `name BEGINSWITH[cd] "a"`.
   case comparison(
     ValueExpression, Comparison, ValueExpression, modifier: Modifier,
     caseInsensitive: Bool, diacriticInsensitive: Bool)

@@ -158,7 +158,7 @@ struct CheckCommand: AsyncParsableCommand {
     }
   }
 
-  /// Whether `--locked` asks for released versions that are as they were.
+  /// Whether `--locked` requires unchanged released versions.
   private var isGuarded: Bool { locked || guarding.since != nil || guarding.lock != nil }
 
   /// What became of the released versions; without an option, where they were locked in a file.
@@ -208,7 +208,7 @@ struct CheckCommand: AsyncParsableCommand {
     try end(finding.exitStatus, versions)
   }
 
-  /// The finding with the exit status that was asked for.
+  /// The finding with the requested exit status.
   private func judged(_ finding: StoreCheck.Finding) -> StoreCheck.Finding {
     var finding = finding
     if exitStatus, finding.isPossible, finding.isNeeded == true {

@@ -1,7 +1,7 @@
 import Godwit
 
 /// What a check of several stores found, as a table: a row for each store, and below it a line for
-/// each obstacle, each loss and whatever else is to be said of it.
+/// each obstacle, loss and other remark.
 struct CheckTable {
   private let rows: [[String]]
   private let remarks: [[String]]

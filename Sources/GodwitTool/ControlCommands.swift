@@ -2,7 +2,7 @@ import ArgumentParser
 import Godwit
 import SystemPackage
 
-/// The migration that is asked for something.
+/// The migration that gets a request.
 struct ControlOptions: ParsableArguments {
   @Argument(help: "The store being migrated, its output, or the work folder.")
   var path: FilePath

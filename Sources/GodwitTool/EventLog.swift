@@ -19,7 +19,7 @@ final class EventLog: Sendable {
   /// Prints an event.
   func show(_ event: MigrationEvent) { events.withLock { _ in print(event) } }
 
-  /// Lines of several threads do not mix: whoever prints holds the lock.
+  /// Lines of several threads do not mix: the printing thread holds the lock.
   private func print(_ event: MigrationEvent) {
     guard let line = try? JSONOutput.line(value: MigrationEventRecord(event, at: .now)) else {
       return

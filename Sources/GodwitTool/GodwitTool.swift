@@ -64,8 +64,8 @@ struct RootCommand: AsyncParsableCommand {
     let given = Array(CommandLine.arguments.dropFirst())
     do {
       try ToolProcess.prepare()
-      // As an option of the parser's it would stand in the help of every command, of which some
-      // have an option of that name.
+      // As an option of the parser it would be in the help of every command, and some have an
+      // option of that name.
       if given == ["--version"] {
         Terminal.standardOutput.line(text: ToolProcess.build)
         return try Terminal.requireAnswered()
@@ -88,9 +88,10 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  /// The command that the first argument names, where it understands all others: the parser of the
-  /// whole tool looks at every command before it, and is needed for mistakes and for help, which
-  /// says how a command is called.
+  /// The command that the first argument names, if it accepts all others.
+  ///
+  /// The parser of the whole tool reads every command first, and is needed only for mistakes and
+  /// for help.
   private static func parsedAlone(_ arguments: [String]) -> (any ParsableCommand)? {
     $parsesAlone.withValue(true) {
       guard let name = arguments.first,
@@ -101,8 +102,9 @@ struct RootCommand: AsyncParsableCommand {
     }
   }
 
-  /// Whether arguments are parsed for a command of which nobody asks for help, and whose mistakes
-  /// are told by another try.
+  /// Whether arguments are parsed for one command, without help.
+  ///
+  /// A mistake is reported by another parse with all commands.
   @TaskLocal static var parsesAlone = false
 
   /// The options of every command, as the parser lists them.
@@ -121,7 +123,7 @@ struct RootCommand: AsyncParsableCommand {
 }
 
 extension AsyncParsableCommand {
-  /// Runs the command that the process was started with, and says in the tool's words why it fails.
+  /// Runs the command that the process was started with, and reports failures in the tool's words.
   package static func runAndExit() async {
     await Advice.$words.withValue(CommandLineWords()) {
       do {
@@ -181,7 +183,8 @@ extension AsyncParsableCommand {
     end(failure, as: form)
   }
 
-  /// Ends the process, and tells programs why in the place of an answer, where none has begun.
+  /// Ends the process, and prints the reason for programs instead of a result, unless one has
+  /// begun.
   fileprivate static func end(_ failure: MigrationFailure, as form: ErrorForm) -> Never {
     if !Terminal.hasAnswered, let json = form.json(of: FailureDocument(failure)) {
       Terminal.standardOutput.line(json: json)
@@ -203,7 +206,8 @@ struct MissingSubcommand: Error {
   }
 }
 
-/// How standard output tells why a command failed; standard error always has it in sentences.
+/// The form in which standard output has the reason of a failure; standard error always has
+/// sentences.
 private enum ErrorForm {
   case text, document, line
 

@@ -1,14 +1,14 @@
 import ArgumentParser
 
-/// What the help of a command says before its options.
+/// The help of a command before its options.
 struct HelpText {
   /// What the command does, in more words than the abstract.
   var discussion: String
   /// Calls that work in the folder of an app; docs/commands.md has them run.
   var examples: [String]
-  /// The exit statuses by which one of its outcomes is told from another.
+  /// The exit statuses that distinguish its outcomes.
   var statuses: KeyValuePairs<Int32, String>
-  /// The page of the documentation that tells more.
+  /// The page of the documentation about the command.
   var page: String
 
   /// The text, in paragraphs that `scripts/manual` makes the sections of a manual page of.
@@ -40,12 +40,13 @@ extension CommandConfiguration {
     self.init(
       commandName: commandName, abstract: abstract, discussion: help.text,
       subcommands: subcommands)
-    // A command of another one has no scripts for shells, for which the parser need not look then.
+    // A command of another one has no scripts for shells, so the parser need not search for them.
     if subcommands.isEmpty { _superCommandName = GodwitTool.name }
   }
 
-  /// A command that is parsed alone, of which nobody asks for help: what asks is a mistake then,
-  /// and parsed again with all others.
+  /// A command that is parsed alone, without help.
+  ///
+  /// A request for help is then a mistake, and parsed again with all other commands.
   ///
   /// The words of the help, and its names, take a twentieth of the time of a small migration.
   init(alone commandName: String) {

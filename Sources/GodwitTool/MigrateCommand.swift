@@ -124,7 +124,7 @@ struct MigrateCommand: AsyncParsableCommand {
         + "line.", valueName: "form"))
   var logFormat = LogFormat.text
 
-  /// The forms in which standard error tells what happens.
+  /// The forms of messages on standard error.
   enum LogFormat: String, WordArgument {
     case text, json
   }

@@ -244,8 +244,8 @@ struct LossOptions: ParsableArguments {
 
 /// The size of work orders, and the limits of workers and memory.
 ///
-/// Defaults are those of `StoreMigration`, told by hand: for types other than words, the parser
-/// looks among all types of the executable.
+/// Defaults are those of `StoreMigration`, written by hand: for types other than words, the parser
+/// searches all types of the executable.
 struct WorkOptions: ParsableArguments {
   @Option(
     parsing: .unconditional, help: "The number of workers at a time: 1 to 256. (default: 2)")
@@ -270,7 +270,7 @@ struct WorkOptions: ParsableArguments {
   }
 }
 
-/// What several commands ask of the same options.
+/// Checks of options that several commands have.
 enum OptionLimits {
   static func check(workers: Int) throws {
     guard StoreMigration.Resources.workerRange.contains(workers) else {
@@ -360,7 +360,7 @@ extension WordArgument {
 
   /// The words of all choices, in the order of the help.
   public static var allValueStrings: [String] { allCases.map { $0.rawValue } }
-  /// Nothing: the help of an option tells what its words mean.
+  /// Nothing: the help of an option explains its words.
   public static var allValueDescriptions: [String: String] { [:] }
   /// The words of all choices.
   public static var defaultCompletionKind: CompletionKind { .list(allValueStrings) }
@@ -371,8 +371,8 @@ extension WordArgument {
 extension Option where Value: WordArgument {
   /// An option that takes one of a type's words.
   ///
-  /// For the help, the parser looks for the protocols of each such type among all types of the
-  /// executable: that takes a tenth of the time of a small migration, which needs no help.
+  /// For the help, the parser searches all types of the executable for the protocols of each such
+  /// type: that takes a tenth of the time of a small migration, which needs no help.
   init(wrappedValue: Value, name: NameSpecification = .long, help: ArgumentHelp? = nil) {
     guard RootCommand.parsesAlone else {
       self.init(

@@ -46,7 +46,7 @@ struct PlanCommand: AsyncParsableCommand {
     do {
       try await plan()
     } catch {
-      // The obstacles are what the user asked for.
+      // The obstacles are the requested result.
       let failure = MigrationFailure(error)
       guard failure.exitStatus == .impossible, !json else { throw failure }
       for sentence in failure.sentences { Terminal.standardOutput.line(text: sentence) }
@@ -163,7 +163,7 @@ struct PlanCommand: AsyncParsableCommand {
     return lines
   }
 
-  /// Rows of a part of a table are counted only if ranges of so many were asked for.
+  /// Rows of a part of a table are counted only if ranges of rows were requested.
   private func rows(of order: StoreMigration.WorkOrder) -> String {
     let isCounted =
       work.rangeRows != nil

@@ -24,7 +24,7 @@ final class ProgressBar: Sendable {
       fraction: progress.fraction, ProgressText.words(progress), kind: progress.phase.rawValue)
   }
 
-  /// Shows the completed share, nil where nobody knows it, and what is going on.
+  /// Shows the completed share, nil if unknown, and the current activity.
   ///
   /// - Parameter kind: what gets a line whenever it changes, where lines follow one another.
   func show(fraction: Double?, _ words: String, kind: String = "") {
@@ -70,7 +70,7 @@ package enum ProgressText {
     return text
   }
 
-  /// Such as `12 s left`, nil while nothing can be said.
+  /// Such as `12 s left`, nil while unknown.
   package static func timeLeft(_ progress: MigrationProgress) -> String? {
     guard let time = progress.timeRemaining, time >= .seconds(1) else { return nil }
     return "\(DurationText(time)) left"

@@ -23,7 +23,7 @@ package struct ServeOptions: ParsableArguments {
       valueName: "address"))
   package var bind = "127.0.0.1"
 
-  /// More names by which the server may be asked for.
+  /// More names of the server.
   @Option(
     name: .customLong("host"),
     help: ArgumentHelp(
@@ -39,7 +39,7 @@ package struct ServeOptions: ParsableArguments {
       valueName: "file"))
   package var tokenFile: FilePath?
 
-  /// Whether visitors may ask migrations for something.
+  /// Whether visitors may send requests to migrations.
   @Flag(
     help: """
       Let visitors pause, resume, slow down and cancel migrations. This requires a token also at \
@@ -57,7 +57,7 @@ package struct ServeOptions: ParsableArguments {
     }
   }
 
-  /// What the command says of itself.
+  /// The help of the command.
   package static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "serve", abstract: "Shows all migrations in folders as live pages for browsers.",

@@ -1,6 +1,6 @@
 import Logging
 
-/// Writes log lines to standard error, warnings and worse unless asked for more.
+/// Writes log lines to standard error, warnings and worse unless more is requested.
 struct StandardErrorLog: LogHandler {
   let label: String
   var metadata: Logger.Metadata = [:]

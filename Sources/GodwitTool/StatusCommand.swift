@@ -107,7 +107,7 @@ struct StatusCommand: AsyncParsableCommand {
 
   private func view(_ file: MetricsFile?) -> any StatusView {
     if let file { return MetricsView(path: path, file: file) }
-    // Objects over several lines would have to be told apart by whoever reads them.
+    // A reader would have to separate objects over several lines.
     if follow || json { return ChangesView() }
     return switch Terminal.standardOutput.display {
     case .screen(let hasColor): ScreenView(path: path, hasColor: hasColor)
@@ -115,7 +115,7 @@ struct StatusCommand: AsyncParsableCommand {
     }
   }
 
-  /// Shows states until the migration ends or nobody looks any more, and returns the last one.
+  /// Shows states until the migration ends or the reader is gone, and returns the last one.
   private func show(
     _ updates: MigrationMonitor.Updates, in view: any StatusView
   ) async throws -> MigrationMonitor.Status? {

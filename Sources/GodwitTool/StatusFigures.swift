@@ -1,6 +1,6 @@
 package import Godwit
 
-/// What is told of a migration that goes on besides its state, in words for people.
+/// The figures of a running migration, in words for people.
 package struct StatusFigures {
   private let status: MigrationMonitor.Status
   private let progress: MigrationProgress

@@ -7,7 +7,7 @@ package struct StatusText {
   let path: FilePath
   let status: MigrationMonitor.Status
 
-  /// Takes a status, and the path under which it was asked for.
+  /// Takes a status, and the requested path.
   package init(path: FilePath, status: MigrationMonitor.Status) {
     (self.path, self.status) = (path, status)
   }
@@ -20,7 +20,7 @@ package struct StatusText {
           fraction: progress.fraction, words: ProgressText.words(progress), columns: 77
         ).text(hasColor: false))
     }
-    // The headline says it already.
+    // The headline already has it.
     lines += status.sentences.filter { $0 != "interrupted: \(MigrationFailure.goesOn)." }.map {
       "  \($0)"
     }

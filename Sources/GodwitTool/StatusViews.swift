@@ -3,9 +3,9 @@ import Godwit
 import Synchronization
 import SystemPackage
 
-/// Shows the states of a migration one after another, the last of which is its end.
+/// Shows the states of a migration one after another; the last one is its end.
 protocol StatusView: AnyObject {
-  /// Shows a state; false where nobody reads any more.
+  /// Shows a state; false if there is no reader any more.
   func show(_ status: MigrationMonitor.Status, at moment: ContinuousClock.Instant) throws -> Bool
   /// Leaves everything as it was found; may be called twice.
   func close()
@@ -15,7 +15,7 @@ extension StatusView {
   func close() {}
 }
 
-/// Shows the state in its place on a terminal, and at its end what `godwit status` says.
+/// Shows the state in place on a terminal, and at the end the output of `godwit status`.
 final class ScreenView: StatusView {
   private let path: FilePath
   private let screen: TerminalScreen
@@ -59,7 +59,7 @@ final class LineView: StatusView {
   }
 }
 
-/// A migration that goes on, in one line.
+/// A running migration, in one line.
 struct WatchLine {
   let path: FilePath
   let status: MigrationMonitor.Status
@@ -107,14 +107,15 @@ final class MetricsView: StatusView {
 }
 
 extension Terminal {
-  /// Writes what `godwit status` says; false where nobody reads any more.
+  /// Writes the output of `godwit status`; false if there is no reader any more.
   func show(_ status: MigrationMonitor.Status, of path: FilePath) -> Bool {
     StatusText(path: path, status: status).lines.allSatisfy { part(text: $0) }
   }
 }
 
-/// A screen beside the lines of a terminal, which come back when it is closed, and when a signal
-/// ends or stops this process.
+/// The alternate screen of a terminal.
+///
+/// The earlier lines come back when it is closed, and when a signal ends or stops this process.
 final class TerminalScreen: Sendable {
   private let terminal: Terminal
   private let hasColor: Bool
@@ -133,14 +134,14 @@ final class TerminalScreen: Sendable {
     (self.terminal, self.hasColor) = (terminal, hasColor)
   }
 
-  /// Shows lines in the place of those before; false where there is no terminal any more.
+  /// Replaces the shown lines; false where there is no terminal any more.
   ///
   /// The size is that of this moment: people resize their windows.
   func show(_ lines: (_ columns: Int, _ rows: Int) -> [ScreenLine]) -> Bool {
     guard let (columns, rows) = terminal.size else { return false }
     let frame = ScreenCodes.frame(
       lines(columns, rows).map { $0.text(hasColor: hasColor) })
-    // What has been moved about by a change of size is drawn anew.
+    // What a change of size has moved is drawn again.
     let key = "\(columns) \(rows) \(frame)"
     return state.withLock { state in
       guard !state.isStopped else { return true }
@@ -193,7 +194,7 @@ final class TerminalScreen: Sendable {
 enum ScreenCodes {
   private static let escape = "\u{1B}["
 
-  /// The other screen, no cursor, and no line goes on in the next one.
+  /// The other screen, no cursor, and no line wraps.
   static let open = "\(escape)?1049h\(escape)?25l\(escape)?7l\(escape)H\(escape)2J"
   /// All that taken back; the other screen is left empty for terminals that have only one.
   static let close = "\(escape)H\(escape)2J\(escape)?7h\(escape)?25h\(escape)?1049l"

@@ -62,14 +62,14 @@ package struct Terminal: Sendable {
     write((isOverBar ? "\r\u{1B}[K" : "") + shown + "\n")
   }
 
-  /// Writes a text on one line; false where nobody reads any more.
+  /// Writes a text on one line; false if there is no reader any more.
   func part(text: String) -> Bool {
     write(TerminalText.escaped(TypedPaths.applied(to: text)) + "\n")
   }
 
   /// Writes a text on one line of the terminal, cut where it is wider; whole where there is none.
   ///
-  /// False where nobody reads any more.
+  /// False if there is no reader any more.
   func line(fitting text: String) -> Bool {
     let whole = TerminalText.escaped(text)
     guard let size, size.columns > 1 else { return write(whole + "\n") }
@@ -83,14 +83,14 @@ package struct Terminal: Sendable {
 
   func line(json: JSONText) { write(json.text + "\n") }
 
-  /// Writes a part of a document; false where nobody reads any more.
+  /// Writes a part of a document; false if there is no reader any more.
   func part(json: JSONText) -> Bool { write(json.text + "\n") }
 
-  /// Writes metrics, which have nothing in them that a terminal obeys; false where nobody reads any
-  /// more.
+  /// Writes metrics, which have nothing in them that a terminal obeys; false if there is no reader
+  /// any more.
   func metrics(_ metrics: MigrationMetrics) -> Bool { write(metrics.text) }
 
-  /// Shows a bar, in which nothing is left to obey but colours, in the place of the one before.
+  /// Replaces the shown bar with another one, which has no control characters except colours.
   func replaceBar(_ bar: String) {
     if !bar.isEmpty || Self.hasBar.load(ordering: .relaxed) { write("\r\u{1B}[K" + bar) }
     Self.hasBar.store(!bar.isEmpty, ordering: .relaxed)
@@ -109,7 +109,7 @@ package struct Terminal: Sendable {
       try descriptor.writeAll(Array(text.utf8))
       return true
     } catch {
-      // Whoever closed a pipe, the stream or a terminal wants no more: nothing is lost then.
+      // A reader that closed a pipe, the stream or a terminal wants no more: nothing is lost.
       if isFile, let errno = error as? Errno, Self.faultsOfDisks.contains(errno) {
         Self.loss.withLock { $0 = errno }
       }

@@ -32,12 +32,12 @@ struct LinePace {
     (last, isQuiet) = (start, true)
   }
 
-  /// Whether changes are told; not before the first line.
+  /// Whether changes are printed; not before the first line.
   private var isQuiet = false
 
   /// Whether a line is due.
   ///
-  /// - Parameter kind: what is told whenever it changes.
+  /// - Parameter kind: a value whose every change is printed.
   mutating func isDue(_ kind: String, at moment: ContinuousClock.Instant) -> Bool {
     let isLate = last.map { moment - $0 >= interval } ?? true
     guard isLate || (!isQuiet && kind != changed) else { return false }

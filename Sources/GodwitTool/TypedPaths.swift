@@ -4,8 +4,8 @@ import SystemPackage
 
 /// Paths as the user typed them, for sentences that name them in full.
 ///
-/// The library names files by absolute paths. Of a relative one that was typed, and of what lies at
-/// or behind it, sentences for people say the typed form; JSON has the absolute one.
+/// The library names files by absolute paths. If a relative path was typed, sentences use the typed
+/// form of it and of paths below it; JSON has absolute paths.
 struct TypedPaths: Sendable {
   /// Absolute paths with what was typed, the longest first.
   private var forms: [(absolute: String, typed: String)] = []

@@ -15,7 +15,7 @@ struct WatchScreen {
       .map { $0.fitted(to: columns) }
   }
 
-  /// What is told of the migration as a whole, the most important first.
+  /// The lines about the whole migration, the most important first.
   private func head(columns: Int) -> [ScreenLine] {
     var lines = [title(columns: columns)]
     if status.reason != nil {
@@ -36,7 +36,7 @@ struct WatchScreen {
     return lines
   }
 
-  /// The path, of which the end is what matters, and the state, which is never cut.
+  /// The end of the path, and the state, which is never cut.
   private func title(columns: Int) -> ScreenLine {
     let state = status.state.rawValue
     let path = TerminalText.escaped(path.string)
@@ -60,7 +60,7 @@ struct WorkerLines {
     (self.orders, self.rates) = (orders, rates)
   }
 
-  /// The lines, the last of which counts the workers that have none.
+  /// The lines; the last one counts the workers without a line.
   func lines(columns: Int, rows: Int) -> [ScreenLine] {
     guard rows > 0, !orders.isEmpty else { return [] }
     let shown = orders.count <= rows ? orders[...] : orders.prefix(rows - 1)
@@ -75,8 +75,8 @@ struct WorkerLines {
     return lines
   }
 
-  /// Such as `  3 ZBOOK  45 %  61,000 rows/s  12.1 MiB/s  21.0 of 85.3 MiB  key 12,345`, of which
-  /// figures that have no room are left out.
+  /// Such as `  3 ZBOOK  45 %  61,000 rows/s  12.1 MiB/s  21.0 of 85.3 MiB  key 12,345`, without
+  /// figures that have no room.
   private func line(
     _ order: MigrationProgress.WorkOrder, tableWidth: Int, numberWidth: Int, columns: Int
   ) -> ScreenLine {

@@ -3,7 +3,7 @@ import GRDBSQLite
 import ObjectMigration
 import Schema
 
-/// Reads cells of a table by the keys of their rows; of a text or blob no more than asked for,
+/// Reads cells of a table by the keys of their rows; of a text or blob only the requested part,
 /// however long it is.
 final class CellReader {
   let table: String
@@ -23,7 +23,7 @@ final class CellReader {
 
   /// The cell of a row; nil where there is no such row.
   ///
-  /// The type alone is asked for before a text or blob is: SQLite would read all of it.
+  /// Only the type is requested before a text or blob: SQLite would read all of it.
   func cell(column: Int, key: Int64, head: Int = CellReader.headBytes) throws -> StoredCell? {
     let name = "c.\(SQL.identifier(name: columns[column]))"
     let statement = try statements.statement(
@@ -63,7 +63,7 @@ final class CellReader {
   func close() { handles = [:] }
 }
 
-/// An open value of a row (`sqlite3_blob`), of which parts are read.
+/// An open value of a row (`sqlite3_blob`), read in parts.
 package final class BlobHandle {
   private var handle: OpaquePointer?
   private let db: Database

@@ -1,6 +1,6 @@
 /// An object of a store, with its properties as people read them.
 package struct InspectedObject: Hashable, Sendable {
-  /// The object's own entity, which may be a subentity of the one that was asked for.
+  /// The object's own entity, which may be a subentity of the requested one.
   package var entity: String
   /// The key of its row (`Z_PK`).
   package var key: Int64

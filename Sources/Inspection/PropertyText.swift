@@ -77,13 +77,13 @@ extension InspectedProperty {
   }
 }
 
-/// What bytes are, as far as they say so themselves.
+/// A description of bytes, as far as they show their kind.
 struct BinaryForm {
   /// The first bytes, or the form.
   let text: String
   let isCut: Bool
 
-  /// The most bytes that are read to find out of which class an archive is.
+  /// The maximum number of bytes read to find the class of an archive.
   private static let archiveLimit: Int64 = 1 << 20
 
   init(_ value: ValueBytes, isTransformable: Bool, extent: ValueExtent) throws {

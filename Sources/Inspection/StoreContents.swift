@@ -25,7 +25,7 @@ package struct StoreContents: Sendable {
   private let keyed: Set<String>
   private let support: FilePath
 
-  /// Takes an open store, the tables that its model asks for, and the folder of its external files.
+  /// Takes an open store, the tables that its model requires, and the folder of its external files.
   package init(_ reader: StoreReader, schema: StoreSchema, support: FilePath) throws(StoreError) {
     let catalog = try reader.catalog()
     (self.schema, differences) = schema.resolved(in: catalog)
@@ -36,9 +36,9 @@ package struct StoreContents: Sendable {
   /// Tables of the store that its model knows nothing of.
   package var extraTables: [String] { differences.extraTables }
 
-  // MARK: What is asked for has to be there
+  // MARK: Required tables and columns
 
-  /// Throws unless some tables can be read by key with all columns that the model asks for.
+  /// Throws unless some tables can be read by key with all columns that the model requires.
   ///
   /// - Parameter optional: tables that may be missing as a whole.
   private func require(_ tables: Set<String>, optional: Set<String> = []) throws(StoreError) {
@@ -119,7 +119,7 @@ package struct StoreContents: Sendable {
   /// The rows of each table that are of no entity of the model.
   ///
   /// - Parameters:
-  ///   - entity: leaves out the tables of other entities; nil looks at all.
+  ///   - entity: leaves out the tables of other entities; nil reads all.
   ///   - keys: how many keys are named of each table.
   package func strays(besides entity: Entity? = nil, keys: Int = 5) throws -> [Strays] {
     let tables = entity.map { [schema.table(of: $0)].compactMap(\.self) } ?? schema.tables

@@ -34,13 +34,13 @@ package struct StoreDifference: Hashable, Sendable {
 package struct StoreDifferences: Sendable {
   /// The objects of one entity.
   package struct Counts: Hashable, Sendable {
-    /// Objects of which both stores have one with their key.
+    /// Objects whose key is in both stores.
     package var compared: Int64 = 0
     /// Objects that the first store has alone.
     package var onlyInFirst: Int64 = 0
     /// Objects that the second store has alone.
     package var onlyInSecond: Int64 = 0
-    /// Objects of both of which something differs in their rows.
+    /// Objects of both stores whose rows differ.
     package var differing: Int64 = 0
   }
 
@@ -72,7 +72,7 @@ package struct StoreDifferences: Sendable {
     note(kind, of: entity, key: key, property: property) { (nil, nil) }
   }
 
-  /// Counts a difference, whose values are asked for if it is kept.
+  /// Counts a difference, whose values are requested only if it is kept.
   mutating func note(
     _ kind: StoreDifference.Kind, of entity: String, key: Int64, property: String? = nil,
     values: () throws -> (String?, String?)

@@ -22,7 +22,7 @@ enum StoredCell: Hashable {
 
 /// The text that bytes are, as far as they go.
 struct TextHead {
-  /// The characters, with marks in the place of what is none.
+  /// The characters, with marks instead of invalid bytes.
   let text: String
   /// Whether the bytes are as texts have to be.
   let isWellFormed: Bool

@@ -148,7 +148,7 @@ package struct KeyedArchive: Hashable, Sendable {
   /// The entries of a dictionary, whose keys have to be strings.
   ///
   /// `NSKnownKeysDictionary1` is a dictionary too: it has its keys in a mapping that several
-  /// dictionaries may share, its values beside it, and a token in the place of a missing value.
+  /// dictionaries may share, its values next to it, and a token instead of a missing value.
   package func entries(id: ID) throws(KeyedArchiveError) -> [(key: String, value: ID)] {
     let known = try className(id: id) == "NSKnownKeysDictionary1"
     let keys: [ID?]

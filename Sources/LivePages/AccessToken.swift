@@ -13,7 +13,7 @@ struct AccessToken: Sendable {
   /// Makes one up, of 192 random bits.
   init() { text = Self.random(bytes: 24) }
 
-  /// Reads the first line of a file that nobody but its owner may read.
+  /// Reads the first line of a file that only its owner may read.
   ///
   /// - Throws: `MigrationFailure`, if it is not there, has no token, or others may read it.
   init(file path: FilePath) throws {

@@ -2,12 +2,12 @@ import Foundation
 import Godwit
 import Pages
 
-/// What one visitor is told while a page is open.
+/// The messages to one visitor while a page is open.
 ///
-/// It holds no queue: a visitor who reads slowly is told the latest state when there is room, and
-/// what came in between is left out.
+/// It holds no queue: a visitor who reads slowly gets the latest state when there is room, without
+/// the states in between.
 public struct EventFeed: Sendable {
-  /// How long nothing is said at most.
+  /// The maximum time without a message.
   static let longestSilence = Duration.seconds(5)
 
   private let subject: Subject
@@ -17,7 +17,7 @@ public struct EventFeed: Sendable {
   private var told: [String: String] = [:]
   private var title = ""
   private var lastWord: ContinuousClock.Instant?
-  /// Whether all is told.
+  /// Whether the stream has finished.
   public private(set) var isOver = false
 
   /// What the news are of.
@@ -63,7 +63,7 @@ public struct EventFeed: Sendable {
       end: view.end)
   }
 
-  /// What has changed since this visitor was told the last time.
+  /// The changes since the last message to this visitor.
   private mutating func changes(
     _ version: Int, _ news: Int, json: String, title: String, parts: [LivePage.Part], end: String?
   ) -> String {

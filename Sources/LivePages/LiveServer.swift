@@ -8,7 +8,7 @@ public protocol LiveServer: Sendable {
   /// Reads an address of IPv4 or IPv6, in the system's form; nil where the text is none.
   static func address(_ text: String) -> String?
 
-  /// Takes requests until a signal asks the process to stop.
+  /// Serves requests until a signal requests the process to stop.
   ///
   /// - Throws: `Errno`, if the address or the port cannot be taken.
   static func serve(_ service: LiveService) async throws
@@ -34,7 +34,7 @@ public struct LiveService: Sendable {
   /// Shows the address to the user, once the site answers at a port.
   public func announce(port: Int) { show(port) }
 
-  /// Calls a block, on a thread of its own, when a signal asks the process to stop.
+  /// Calls a block, on a thread of its own, when a signal requests the process to stop.
   ///
   /// - Returns: a function after which these signals have no effect at all.
   public func whenAskedToStop(_ body: @escaping @Sendable () -> Void) -> @Sendable () -> Void {

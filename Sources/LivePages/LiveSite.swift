@@ -11,7 +11,7 @@ public struct LiveSite: Sendable {
   public static let longestForm = 4_096
   /// The most bytes of an address.
   static let longestTarget = 2_048
-  /// How long a visitor waits until a migration does as it was asked.
+  /// How long a visitor waits until a migration obeys a request.
   private static let patience = Duration.seconds(5)
 
   private let access: SiteAccess
@@ -21,7 +21,7 @@ public struct LiveSite: Sendable {
 
   /// Shows migrations in folders.
   ///
-  /// - Parameter allowsControl: whether visitors may ask them for something.
+  /// - Parameter allowsControl: whether visitors may send requests.
   init(_ folders: [FilePath], access: SiteAccess, allowsControl: Bool) {
     self.access = access
     self.allowsControl = allowsControl
@@ -61,7 +61,7 @@ public struct LiveSite: Sendable {
       return .sentence(414, "414: the address is too long.")
     }
     let address = SiteAddress(request.path)
-    // Whoever looks after servers may ask whether this one lives.
+    // A monitor of servers may check whether this one lives.
     let entrance = address == .health ? .open : access.entrance(request)
     if entrance == .refused {
       return .sentence(

@@ -9,7 +9,7 @@ import SystemPackage
 actor MigrationBoard {
   /// How long a migration that left nothing behind is still shown.
   private static let grace = Duration.seconds(60)
-  /// The longest wait between two looks at the folders, and the shortest.
+  /// The longest and the shortest wait between two searches of the folders.
   private static let pause = (least: Duration.seconds(1), most: Duration.seconds(60))
   /// The share of the time in which folders are looked through at most: one part in so many.
   private static let searchShare = 20
@@ -24,12 +24,12 @@ actor MigrationBoard {
   private let key: String?
   private var entries: [String: Entry] = [:]
   private var watchedFleets: [String: WatchedFleet] = [:]
-  /// What could not be looked at or read, a sentence for each.
+  /// The errors of searching and reading, a sentence each.
   private(set) var gaps: [String] = []
   /// How often the folders were looked through.
   private(set) var searches = 0
 
-  /// Takes folders, and what forms have by which visitors ask for something; nil if nobody may.
+  /// Takes folders, and the key in forms for requests; nil if requests are not allowed.
   init(_ folders: [FilePath], key: String?) { (self.folders, self.key) = (folders, key) }
 
   /// Looks through the folders again and again, until it is cancelled.
@@ -101,7 +101,7 @@ actor MigrationBoard {
       let id = MigrationIdentifier.of(one.destination)
       present.insert(id)
       if let entry = entries[id] {
-        // What is watched is told by whoever watches it, in order.
+        // Each watcher reports in order.
         if entry.watch == nil { await entry.migration.observe(one.status, by: one.path) }
         entries[id]?.missing = nil
       } else {
@@ -127,7 +127,7 @@ actor MigrationBoard {
   private func watch(_ id: String) {
     guard let entry = entries[id], entry.watch == nil else { return }
     let migration = entry.migration
-    // Many that run at once are asked less often.
+    // Many that run at a time are read less often.
     let interval = Duration.milliseconds(max(100, 10 * entries.count))
     entries[id]?.watch = Task {
       do throws(MigrationFailure) {
@@ -150,7 +150,7 @@ struct FoundMigration {
   let path: FilePath
   let status: MigrationMonitor.Status
 
-  /// Where the new store goes, by which migrations are told apart.
+  /// The destination of the new store, which identifies a migration.
   var destination: FilePath { status.destination ?? path }
 
   /// Each migration once: by the path of what it makes where that was found, not by its source.

@@ -3,7 +3,7 @@ import SystemPackage
 
 /// What stands for a migration in addresses: a digest of the path of what it makes.
 ///
-/// It is the same in every run of the server, and tells nothing of the path.
+/// It is the same in every run of the server, and does not reveal the path.
 enum MigrationIdentifier {
   private static let length = 24
 

@@ -16,7 +16,7 @@ actor MigrationList {
   private var interval: Duration { max(.milliseconds(100), .microseconds(2_500 * count)) }
 
   private let board: MigrationBoard
-  /// The folders by their whole paths: whoever visits does not know where the server was started.
+  /// The folders by their full paths: a visitor does not know where the server was started.
   private let places: String
   private var count = 0
   private var shown: (moment: ContinuousClock.Instant, view: View)?
@@ -34,8 +34,8 @@ actor MigrationList {
     var fleets: [(isRunning: Bool, card: Page.Card)] = []
     for fleet in await board.fleets { fleets.append(await fleet.card(at: now)) }
     let (gaps, hasLooked) = (await board.gaps, await board.searches > 0)
-    // From here on nobody comes in between: a version has one content.
-    // Those at work first, then the latest.
+    // From here on there is no other thread: a version has one content. Those at work first, then
+    // the latest.
     cards.sort { ($0.isOpen ? 1 : 0, $0.ended) > ($1.isOpen ? 1 : 0, $1.ended) }
     count = cards.count
     let open = cards.count(where: \.isOpen)

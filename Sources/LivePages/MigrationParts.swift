@@ -61,7 +61,7 @@ struct MigrationParts {
     date.formatted(Date.ISO8601FormatStyle(dateTimeSeparator: .space, timeZone: .gmt))
   }
 
-  /// What is said of it among others.
+  /// Its entry in the list.
   func card(at address: String) -> Page.Card {
     let isToldWhy = status.reason != nil && status.state.isOpen
     let sentence = status.sentences.first.map { $0.count > 200 ? $0.prefix(200) + "…" : $0 }
@@ -73,7 +73,7 @@ struct MigrationParts {
       bar: bar, remarks: remarks.compactMap(\.self))
   }
 
-  /// The state, and what is to be said of it.
+  /// The state and its description.
   var state: Page.Section {
     var section = Page.Section()
     let note = ([origin].compactMap(\.self) + times).joined(separator: " · ")
@@ -86,7 +86,7 @@ struct MigrationParts {
     return section
   }
 
-  /// Rows, speed, memory and the like, while it goes on.
+  /// Rows, speed, memory and the like, while it runs.
   var figures: Page.Section? {
     guard status.state.isOpen, let progress = status.progress else { return nil }
     var section = Page.Section()
@@ -127,7 +127,7 @@ struct MigrationParts {
     return rates.ofWorkOrder(order.number).map { AmountText.rows($0) } ?? ""
   }
 
-  /// What visitors may ask for, by forms that have this key.
+  /// The requests that visitors may send, as forms with this key.
   func control(id: String, key: String) -> Page.Section? {
     guard status.state.isOpen, let progress = status.progress else { return nil }
     func form(

@@ -27,7 +27,7 @@ struct ServerCommand<Server: LiveServer>: AsyncParsableCommand {
         return LiveSite(folders, access: access, allowsControl: control)
       },
       show: { port in
-        // Whoever reads this may come in: it is shown to nobody but who has started the server.
+        // This gives access: it is shown only to the user who has started the server.
         let question = made.map { "?token=\($0.text)" } ?? ""
         Terminal.standardOutput.line(text: "http://\(place.host):\(port)/\(question)")
       })
@@ -43,7 +43,7 @@ struct ServerCommand<Server: LiveServer>: AsyncParsableCommand {
 struct ServerPlace {
   /// The address, as the system takes it.
   let address: String
-  /// Whether nobody but this machine can reach it.
+  /// Whether only this machine can reach it.
   let isLoopback: Bool
   /// The address, as it stands before the port.
   let host: String

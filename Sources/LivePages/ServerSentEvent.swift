@@ -4,7 +4,7 @@ struct ServerSentEvent: Hashable {
   var name: String?
   var data: String
 
-  /// The message with its number, by which a browser that comes back says what it had.
+  /// The message with its number, which a reconnecting browser sends back.
   func text(id: Int) -> String {
     var lines = ["id: \(id)"]
     if let name { lines.append("event: \(name)") }

@@ -1,10 +1,10 @@
-// (1) A browser asks by the name that its user typed. A name that was made to lead here afterwards
+// (1) A browser requests the name that its user typed. A name that was made to lead here afterwards
 //     (DNS rebinding) is none of those that are known, so its pages get nothing.
-// (2) Where there is a token, nothing but /healthz is told without it.
+// (2) If there is a token, only /healthz is served without it.
 // (3) What changes something needs a token that no browser sends by itself, or comes from a page of
 //     this site: from its origin, and with its key.
 
-/// Who may look, and who may ask migrations for something.
+/// The rules of access: who may read, and who may send requests to migrations.
 struct SiteAccess: Sendable {
   /// How a visitor was let in.
   enum Entrance: Hashable {
@@ -27,15 +27,15 @@ struct SiteAccess: Sendable {
   /// Lets everybody in where there is no token.
   ///
   /// - Parameters:
-  ///   - hosts: names by which the site may be asked for, besides addresses and `localhost`.
-  ///   - port: the port, by which cookies of several servers of a machine are told apart.
+  ///   - hosts: names of the site, besides addresses and `localhost`.
+  ///   - port: the port, which distinguishes cookies of several servers of a machine.
   init(token: AccessToken?, hosts: [String], port: Int) {
     self.token = token
     self.hosts = Set(hosts.map { $0.lowercased() } + ["localhost"])
     cookieName = "godwit-\(port)"
   }
 
-  /// Whether the site is asked for by one of its names, or by an address.
+  /// Whether a request names the site by one of its names, or by an address.
   func knows(host: String?) -> Bool {
     guard let host = host?.lowercased(), let name = Self.name(in: host) else { return false }
     return hosts.contains(name) || Self.isAddress(name)
@@ -90,7 +90,7 @@ struct SiteAccess: Sendable {
     return isPort && !name.isEmpty ? String(name) : nil
   }
 
-  /// Whether a text in lower case is an address, of which no other site can make itself the owner.
+  /// Whether a text in lower case is an address, which no other site can claim.
   private static func isAddress(_ name: String) -> Bool {
     if name.hasPrefix("[") {
       let inner = name.dropFirst().dropLast()

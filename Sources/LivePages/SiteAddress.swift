@@ -87,7 +87,7 @@ enum SiteAddress: Hashable {
   }
 }
 
-/// What a visitor may ask a migration for.
+/// The requests of a visitor to a migration.
 enum ControlRequest: String, Hashable, CaseIterable {
   case pause, resume, cancel, workers, rate
 }

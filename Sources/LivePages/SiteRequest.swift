@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a visitor asks for, as far as it matters here.
+/// The request of a visitor, as far as it matters here.
 public struct SiteRequest: Sendable {
   /// The method, such as `GET`.
   public var method: String
@@ -56,7 +56,7 @@ public struct SiteAnswer: Sendable {
   public var status: Int
   /// Header fields.
   public var headers: [(name: String, value: String)]
-  /// What follows; a visitor who asks for the header alone does not get it.
+  /// What follows; a request for the header alone does not get it.
   public var body: Body
 
   init(_ status: Int, _ kind: String, _ text: String, headers: [(String, String)] = []) {
@@ -71,7 +71,7 @@ public struct SiteAnswer: Sendable {
       Self.everywhere + [("Content-Type", "text/event-stream"), ("X-Accel-Buffering", "no")]
   }
 
-  /// A sentence for whoever asked.
+  /// A sentence for the visitor.
   static func sentence(
     _ status: Int, _ text: String, headers: [(String, String)] = []
   ) -> SiteAnswer {
@@ -83,7 +83,7 @@ public struct SiteAnswer: Sendable {
     sentence(303, "See \(address.path)", headers: [("Location", address.path)] + headers)
   }
 
-  /// Nothing of the site is kept, framed or told to others, and nothing of others is run in it.
+  /// The site is not cached, framed or leaked, and runs no foreign content.
   static let everywhere = [
     (
       "Content-Security-Policy",
@@ -91,7 +91,7 @@ public struct SiteAnswer: Sendable {
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     ("X-Content-Type-Options", "nosniff"),
-    // Without any referrer, browsers would not say from where a form comes.
+    // Without any referrer, browsers would not send the origin of a form.
     ("Referrer-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
     ("Cache-Control", "no-store"),

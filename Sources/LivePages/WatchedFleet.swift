@@ -4,7 +4,7 @@ import Godwit
 import Pages
 import SystemPackage
 
-/// A fleet whose status is read while somebody looks at it, and the contents of its pages.
+/// A fleet whose status is read while its page is open, and the contents of its pages.
 ///
 /// All visitors see the same parts, which are made once for all of them.
 actor WatchedFleet {

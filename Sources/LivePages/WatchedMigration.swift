@@ -11,13 +11,13 @@ actor WatchedMigration {
   struct View: Sendable {
     /// Rises with everything that changes on the page.
     var version: Int
-    /// Rises with everything that `godwit status --follow` would tell.
+    /// Rises with every change that `godwit status --follow` would print.
     var news: Int
-    /// What `godwit status --follow` tells.
+    /// The output of `godwit status --follow`.
     var json: String
     var windowTitle, heading: String
     var parts: [LivePage.Part]
-    /// Why nothing more will be told; nil while something may be.
+    /// Why no more updates follow; nil while they may.
     var end: String?
   }
 
@@ -42,7 +42,7 @@ actor WatchedMigration {
 
   /// Takes what is known first.
   ///
-  /// - Parameter key: what forms have by which visitors ask for something; nil if nobody may.
+  /// - Parameter key: the key in forms for requests; nil if requests are not allowed.
   init(
     id: String, path: FilePath, status: MigrationMonitor.Status, key: String?,
     at moment: ContinuousClock.Instant = .now
@@ -124,7 +124,7 @@ actor WatchedMigration {
     return part
   }
 
-  /// What is said of it among others, with what it is sorted by.
+  /// Its entry in the list, with the sort key.
   var card: (isOpen: Bool, ended: Date, card: Page.Card) {
     let parts = MigrationParts(path: path, status: status, rates: rates)
     return (

@@ -7,7 +7,7 @@ import Planning
 
 extension FaultPoint {
   /// Slows a worker down or kills it with SIGKILL after a number of flushes, if the environment
-  /// says so, in the first attempt at work order 1 only; nothing in release builds.
+  /// requires it, in the first attempt at work order 1 only; nothing in release builds.
   static func afterFlush(
     _ number: Int, isLast: Bool, order: Int, attempt: Int, inCoordinator: Bool
   ) {

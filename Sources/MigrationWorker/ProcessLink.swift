@@ -4,8 +4,8 @@ import Synchronization
 import SystemCalls
 package import SystemPackage
 
-// (1) The process ends when standard input does: without a coordinator nobody wants the work.
-// (2) Messages of the coordinator that are old hold nobody on the coordinator's own machine, where
+// (1) The process ends when standard input does: without a coordinator the work is useless.
+// (2) Old messages of the coordinator hold no worker on the coordinator's own machine, where
 //     a worker sees a coordinator that is stopped. Elsewhere silence holds the worker: the
 //     coordinator may be unable to reach it.
 // (3) An extent is requested after the result is open. A worker that the coordinator has given up
@@ -28,7 +28,7 @@ package final class ProcessLink: WorkerLink {
   private let changed = NSCondition()
   private let writing = Mutex(())
 
-  /// The seconds for which the first answer of the coordinator is awaited.
+  /// The seconds to wait for the first answer of the coordinator.
   private static let patience = 15.0
   /// Messages of this age, in nanoseconds, are old.
   private static let trustedAge: Int64 = 5_000_000_000
@@ -79,7 +79,7 @@ package final class ProcessLink: WorkerLink {
     try? send(.progress(progress))
   }
 
-  /// What the coordinator said last, as far as it still counts.
+  /// The last message of the coordinator, as far as it still counts.
   package var pace: WorkPace {
     let (known, at) = state.withLock { ($0.pace ?? WorkPace(), $0.pacedAt) }
     var pace = known
@@ -93,7 +93,7 @@ package final class ProcessLink: WorkerLink {
     return pace
   }
 
-  /// Asks for an extent and waits for it.
+  /// Requests an extent and waits for it.
   ///
   /// - Throws: the failure to write.
   package func claimExtent() throws -> Int64 {

@@ -169,13 +169,14 @@ private final class ReportedProgress: ShardProgress {
   func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
     flushes += 1
     try tell(rows: rows, bytes: bytes, lastKey: lastKey)
-    // Asking the kernel costs more than many of the rows between two of these calls.
+    // A system call costs more than many of the rows between two of these calls.
     if flushes.isMultiple(of: 16) { _ = memory.sample() }
     reachFaultPoint(isLast: false)
   }
 
-  /// Tells of rows bit by bit where their bytes take longer than a moment: an engine reports many
-  /// at once, and nobody may take a slow run for a dead one.
+  /// Reports rows in small parts if their bytes take longer than a moment.
+  ///
+  /// An engine reports many at a time, and a slow run must not look dead.
   private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
     guard let reporter else { return try pass(bytes) }
     var (rowsTold, bytesTold): (UInt64, UInt64) = (0, 0)

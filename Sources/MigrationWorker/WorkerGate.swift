@@ -11,7 +11,7 @@ final class WorkerGate: @unchecked Sendable {
   private var isClosed = false
   private var throttle = Throttle()
 
-  /// Follows what the coordinator says, from the thread that reports the progress.
+  /// Follows messages of the coordinator, from the thread that reports the progress.
   func follow(_ pace: WorkPace) {
     condition.lock()
     defer { condition.unlock() }
@@ -20,7 +20,7 @@ final class WorkerGate: @unchecked Sendable {
     condition.broadcast()
   }
 
-  /// Lets nobody pass any more.
+  /// Lets no worker pass any more.
   func close() {
     condition.lock()
     isClosed = true

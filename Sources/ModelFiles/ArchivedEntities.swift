@@ -163,7 +163,7 @@ struct ArchivedEntities {
       () throws(ModelFileError) in try archive.target(key: "NSDefaultValue", of: id)
     }
     guard let value = reference ?? nil else { return }
-    // SwiftData gives a composite that is not optional an empty dictionary, which says nothing.
+    // SwiftData gives a composite that is not optional an empty dictionary, which has no meaning.
     if attribute.type == .composite,
       (try? archive.dictionary(key: "NSDefaultValue", of: id))?.isEmpty == true
     {
@@ -214,7 +214,7 @@ struct ArchivedEntities {
     "_NSPropertyDescriptionProxy",
   ]
 
-  /// The predicate, and its archived form if it cannot be archived anew.
+  /// The predicate, and its archived form if it cannot be archived again.
   private mutating func predicate(
     key: String, of id: KeyedArchive.ID, part: UnreadPart.Part, name: String?,
     noting unread: inout [UnreadPart]
@@ -336,7 +336,7 @@ struct ArchivedEntities {
     return index
   }
 
-  /// The expression of an element that indexes one; its property then has a made-up name.
+  /// The expression of an element that indexes one; its property then has a generated name.
   private mutating func indexedExpression(
     of element: KeyedArchive.ID
   ) throws(ModelFileError) -> ValueExpression? {

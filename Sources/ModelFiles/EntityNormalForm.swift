@@ -37,7 +37,7 @@ extension Entity {
     for index in fetchIndexes {
       let names = index.elements.compactMap(\.propertyName)
       if index.isPlain && index.name == names.joined(separator: "_") {
-        // The attribute's flag already says so for a single one.
+        // The attribute's flag already has the same meaning for a single one.
         if names.count > 1 { compound.append(names) }
       } else {
         named.append(index)

@@ -16,7 +16,7 @@ package enum ModelArchive {
     package var leftOut: [ModelFileError]
   }
 
-  /// Archives a model, without the parts for which no known archive shows a form.
+  /// Archives a model, without parts whose form no known archive shows.
   ///
   /// - Throws: `ModelFileError`, if a version hash covers such a part: a cache that contradicts the
   ///   store's hashes is worse than none.

@@ -125,7 +125,7 @@ package struct ModelBundle: Hashable, Sendable {
 
   /// The version that new stores get.
   ///
-  /// - Throws: `ModelFileError`, if the bundle does not say which, or does not have it.
+  /// - Throws: `ModelFileError`, if the bundle does not name it, or does not have it.
   package func current() throws(ModelFileError) -> ModelVersion {
     guard let currentName else {
       throw currentProblem ?? ModelFileError(.noCurrentVersion, file: path)

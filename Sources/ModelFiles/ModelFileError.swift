@@ -48,7 +48,7 @@ package struct ModelFileError: Error, Hashable, Sendable {
     case severalModels([FilePath])
     /// The folder contains too many files to be searched for a model.
     case searchTooWide
-    /// The bundle has several versions and does not say which is current.
+    /// The bundle has several versions and does not name the current one.
     case noCurrentVersion
     /// The bundle does not have the version that it calls current.
     case currentVersionMissing(String)

@@ -2,9 +2,11 @@ package import ObjectModel
 import Synchronization
 import SystemPackage
 
-/// Versions of models, each of which is read once however often it is asked for.
+/// Versions of models.
 ///
-/// A library goes on saying what a file held when it was read first, so it serves one migration, or
+/// Each is read once, however often it is requested.
+///
+/// A library keeps the content of a file from its first reading, so it serves one migration, or
 /// several to one target that follow each other.
 package final class ModelLibrary: Sendable {
   private struct HashesKey: Hashable {
@@ -13,7 +15,7 @@ package final class ModelLibrary: Sendable {
   }
 
   private let models = Mutex<[FilePath: Result<ManagedObjectModel, ModelFileError>]>([:])
-  /// nil within says that a hash is not known.
+  /// an inner nil means that a hash is not known.
   private let hashes = Mutex<[HashesKey: [String: VersionHash]?]>([:])
 
   /// Creates a library in which nothing has been read.
@@ -24,7 +26,7 @@ package final class ModelLibrary: Sendable {
   /// - Throws: `ModelFileError`, each time the same.
   package func model(of version: ModelVersion) throws(ModelFileError) -> ManagedObjectModel {
     if let known = models.withLock({ $0[version.path] }) { return try known.get() }
-    // Nobody waits for another one's reading; whoever reads at the same time reads the same.
+    // No caller waits for another's reading; concurrent callers read the same.
     let found = Result { () throws(ModelFileError) in try version.model() }
     models.withLock { $0[version.path] = found }
     return try found.get()

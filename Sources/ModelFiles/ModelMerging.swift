@@ -30,7 +30,7 @@ extension ManagedObjectModel {
   ///
   /// Superentities and destinations outside of the configuration are included, because version
   /// hashes depend on them. Whether Core Data numbers the entities within the configuration or
-  /// within the whole model is not shown by any known file, so nothing is said about numbers here.
+  /// within the whole model is not shown by any known file, so numbers are left open here.
   ///
   /// - Throws: `ModelFileError` with `configurationMissing`.
   package func restricted(

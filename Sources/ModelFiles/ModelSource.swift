@@ -15,19 +15,19 @@ package enum ModelSource {
     package var isHashed: Bool
   }
 
-  /// A source, and what it cannot say.
+  /// A source, and the parts that it cannot express.
   package struct Encoded: Sendable {
     /// The XML document in UTF-8.
     package var bytes: [UInt8]
-    /// The model that the document says.
+    /// The model of the document.
     package var model: ManagedObjectModel
-    /// What of the given model it does not say.
+    /// The parts of the given model that it does not express.
     package var unsayable: [Unsayable]
   }
 
   /// Writes a model in the form that `ModelDocument` reads.
   ///
-  /// - Throws: `ModelFileError`, if what can be said of the entities is no model any more.
+  /// - Throws: `ModelFileError`, if the parts that can be expressed are not a valid model.
   package static func encode(_ model: ManagedObjectModel) throws(ModelFileError) -> Encoded {
     var sayable = SayableModel(model)
     let rest = try sayable.model()
@@ -199,7 +199,7 @@ private struct SayableModel {
     result.unread = []
     var others = attribute.opaqueUserInfo
     if !attribute.listedCoordinates.isEmpty {
-      // Newer models say the same as a text.
+      // Newer models have the same as a text.
       others[Attribute.coordinatesKey] = nil
       result.userInfo[Attribute.coordinatesKey] = attribute.listedCoordinates.joined(
         separator: ", ")
@@ -209,7 +209,7 @@ private struct SayableModel {
     result.opaqueUserInfo = [:]
     let saysNothing = attribute.type == .composite && attribute.unreadDefault == nil
     if attribute.opaqueDefault != nil {
-      // An empty dictionary of a composite says nothing; what is unread is noted already.
+      // An empty dictionary of a composite has no meaning; unread parts are already recorded.
       if !saysNothing && attribute.unreadDefault == nil { leaveOut("default value") }
       result.opaqueDefault = nil
     }

@@ -1,6 +1,6 @@
 import KeyedArchives
 
-/// Reads the small property lists beside models, in any of the three formats.
+/// Reads the small property lists next to models, in any of the three formats.
 enum PropertyListFile {
   /// The dictionary in the file, nil if it is damaged.
   static func dictionary(decoding bytes: [UInt8]) -> [String: PropertyList]? {
@@ -28,7 +28,7 @@ enum PropertyListFile {
     case "false": return .boolean(false)
     case "integer": return Int64(text).map { .integer($0) }
     case "real": return Double(text).map { .real($0) }
-    // Versions are named by strings; dates and data beside them only have to be passed over.
+    // Versions are named by strings; dates and data next to them are skipped.
     case "date", "data": return .string(text)
     case "array":
       let members = tree.children(of: element).map {

@@ -1,6 +1,6 @@
 package import Expressions
 
-/// What a managed object model says of one attribute.
+/// The description of one attribute in a managed object model.
 package struct Attribute: Hashable, Sendable, Codable {
   // Models are copied again and again, and all of these fields refer to a dozen objects: copies
   // share one until one of them is changed.
@@ -23,7 +23,7 @@ package struct Attribute: Hashable, Sendable, Codable {
     get { shared.fields.type }
     set { change { $0.type = newValue } }
   }
-  /// Whether an object may be without a value; otherwise validation asks for one.
+  /// Whether an object may be without a value; otherwise validation requires one.
   package var isOptional: Bool {
     get { shared.fields.isOptional }
     set { change { $0.isOptional = newValue } }
@@ -43,7 +43,7 @@ package struct Attribute: Hashable, Sendable, Codable {
     get { shared.fields.opaqueDefault }
     set { change { $0.opaqueDefault = newValue } }
   }
-  /// The indexed flag of models before fetch indexes; it asks for an index of this attribute alone.
+  /// The indexed flag of models before fetch indexes; it requires an index of this attribute alone.
   package var isIndexed: Bool {
     get { shared.fields.isIndexed }
     set { change { $0.isIndexed = newValue } }
@@ -94,7 +94,7 @@ package struct Attribute: Hashable, Sendable, Codable {
     get { shared.fields.elements }
     set { change { $0.elements = newValue } }
   }
-  /// What validation asks of a value.
+  /// The rules of validation for a value.
   package var limits: ValidationLimits {
     get { shared.fields.limits }
     set { change { $0.limits = newValue } }
@@ -176,11 +176,11 @@ package struct Attribute: Hashable, Sendable, Codable {
     body(&shared.fields)
   }
 
-  /// The key of the user info under which a transient attribute names those of a point, which asks
-  /// for an R-tree.
+  /// The key of the user info under which a transient attribute names the attributes of a point,
+  /// which requires an R-tree.
   package static let coordinatesKey = "_NSLocationAttributeDerivedComponents"
 
-  /// The attributes of the point that an R-tree has of each object; nil where none is asked for.
+  /// The attributes of the point that an R-tree has of each object; nil if none is required.
   package var coordinates: [String]? {
     if !listedCoordinates.isEmpty { return listedCoordinates }
     return userInfo[Self.coordinatesKey].map { text in

@@ -30,7 +30,7 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
   case transformable = 1800
   /// The identifier of an object; no store holds one.
   case objectID = 2000
-  /// Several attributes under one name, each of which has a column.
+  /// Several attributes under one name, each with a column.
   case composite = 2100
 
   /// The name that Xcode's model editor and model sources use.
@@ -127,7 +127,7 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
 
 // What converting a number to another type may do; SQL for it is in ConversionSQL.swift.
 extension AttributeType {
-  /// The whole numbers of which floating point of 64 bits has every one.
+  /// The range in which 64-bit floating point has every whole number.
   private static let exactIntegers: ClosedRange<Int64> = -(1 << 53)...1 << 53
 
   /// Whether a value of this numeric type may have no place in the other.
@@ -152,8 +152,7 @@ extension AttributeType {
     }
   }
 
-  /// Whether numbers that become other ones are to be expected: those with a fraction, of which
-  /// many are, and not whole numbers beyond 2^53.
+  /// Whether changed numbers are likely: fractions are, whole numbers beyond 2^53 are not.
   package func oftenChanges(as new: AttributeType) -> Bool {
     mayChange(as: new) && (numberKind, new.numberKind) != (.integer, .real)
   }

@@ -4,8 +4,8 @@ extension Attribute {
   /// The attributes that have a column each: the attribute itself or, of a composite one, its
   /// elements in declared order, under names like `author.id`.
   ///
-  /// An element without a value is as one of an object without the composite: a store does not tell
-  /// the two apart, so each may be without a value where the composite may.
+  /// An element without a value is as one of an object without the composite: a store does not
+  /// distinguish the two, so each may be without a value where the composite may.
   package var leaves: [Attribute] {
     guard type == .composite, !elements.isEmpty else { return [self] }
     return elements.map { element in
@@ -38,7 +38,7 @@ extension Attribute {
 }
 
 extension Entity {
-  /// Its attributes, with the elements of composite ones in the place of these.
+  /// Its attributes, with composite ones replaced by their elements.
   package var leafAttributes: [Attribute] {
     hasComposites ? attributes.flatMap(\.leaves) : attributes
   }
@@ -49,7 +49,7 @@ extension Entity {
 }
 
 extension ManagedObjectModel {
-  /// Own and inherited attributes, with the elements of composite ones in the place of these.
+  /// Own and inherited attributes, with composite ones replaced by their elements.
   package func allLeafAttributes(of entity: Entity) -> [Attribute] {
     let lineage = lineage(of: entity)
     guard redeclares(lineage) else { return lineage.flatMap(\.leafAttributes) }

@@ -1,6 +1,7 @@
 package import Expressions
 
-/// What a managed object model says of one entity; properties are its own, without inherited ones.
+/// The description of one entity in a managed object model; properties are its own, without
+/// inherited ones.
 package struct Entity: Hashable, Sendable, Codable {
   /// The name, by which models, mappings and metadata refer to the entity.
   package var name: String
@@ -84,7 +85,7 @@ package struct FetchRequest: Hashable, Sendable, Codable {
   package var includesPropertyValues = true
   /// Whether changes that are not saved count.
   package var includesPendingChanges = true
-  /// Whether objects come without their values, until they are asked for.
+  /// Whether objects are fetched without their values, until these are requested.
   package var returnsObjectsAsFaults = true
   /// Whether equal dictionaries come once.
   package var returnsDistinctResults = false
@@ -96,7 +97,7 @@ package struct FetchRequest: Hashable, Sendable, Codable {
   }
 }
 
-/// An index that a model asks for.
+/// An index that a model requires.
 package struct FetchIndex: Hashable, Sendable, Codable {
   /// The name, which is part of the index's name in the store.
   package var name: String
@@ -114,7 +115,7 @@ package struct FetchIndex: Hashable, Sendable, Codable {
     self.partialPredicate = partialPredicate
   }
 
-  /// One column of an index: a property, or an expression for which there is no property.
+  /// One column of an index: a property, or an expression without a property.
   package struct Element: Hashable, Sendable, Codable {
     /// How the index is kept, under Core Data's number (`NSFetchIndexElementType`).
     package enum Kind: Int, Hashable, Sendable, Codable {

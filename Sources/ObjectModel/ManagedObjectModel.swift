@@ -113,7 +113,7 @@ package struct ManagedObjectModel: Hashable, Sendable {
   }
 
   private func checkHierarchy() throws(ModelError) {
-    // 0 means that the walk which is going on has been here.
+    // 0 means that the current walk has been here.
     var levels: [String: Int] = [:]
     for entity in entities {
       var path: [Entity] = []

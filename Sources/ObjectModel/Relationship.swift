@@ -11,7 +11,7 @@ package enum DeleteRule: Int, Hashable, Sendable, Codable {
   case deny = 3
 }
 
-/// What a managed object model says of one relationship.
+/// The description of one relationship in a managed object model.
 package struct Relationship: Hashable, Sendable, Codable {
   /// The name, by which mappings, predicates and the column refer to the relationship.
   package var name: String
@@ -19,7 +19,7 @@ package struct Relationship: Hashable, Sendable, Codable {
   package var destinationEntityName: String
   /// The relationship that leads back; nil where there is none.
   package var inverseName: String?
-  /// Whether an object may be without any; otherwise validation asks for one.
+  /// Whether an object may be without any; otherwise validation requires one.
   package var isOptional = false
   /// Whether it is never stored: it has no column, and no version hash covers it.
   package var isTransient = false

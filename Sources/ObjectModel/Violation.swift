@@ -1,6 +1,6 @@
 /// A rule of the model that an object of the result breaks.
 package struct Violation: Hashable, Sendable, Codable {
-  /// What validation asks for.
+  /// The rules of validation.
   package enum Rule: String, Hashable, Sendable, Codable, CaseIterable {
     /// A value or an object where it is mandatory; the number of objects, a number, a date and the
     /// length of a text within their limits.

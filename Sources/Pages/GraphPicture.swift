@@ -17,7 +17,7 @@ package struct GraphPicture: Sendable {
   package struct Group: Hashable, Sendable {
     /// What the group is.
     package var label: String
-    /// Its nodes, each of which belongs to no other group.
+    /// Its nodes; each belongs to one group.
     package var nodes: [Node]
 
     /// Takes nodes that belong to no other group.

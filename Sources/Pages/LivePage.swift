@@ -1,6 +1,6 @@
-/// A page whose parts are brought up to date while somebody looks at it.
+/// A page whose parts are updated while it is open.
 ///
-/// It asks its server for a stylesheet, a script and an icon, and nobody for anything else.
+/// It requests a stylesheet, a script and an icon from its server, and nothing else.
 package struct LivePage: Sendable {
   /// A part of the page that changes as a whole.
   package struct Part: Hashable, Sendable {
@@ -32,9 +32,9 @@ package struct LivePage: Sendable {
   ///
   /// - Parameters:
   ///   - generator: the version of the program.
-  ///   - windowTitle: what stands in the bar of the window.
-  ///   - heading: what the page is about.
-  ///   - events: the address at which news are told; nil where there will be none.
+  ///   - windowTitle: the title of the window.
+  ///   - heading: the heading of the page.
+  ///   - events: the address of the event stream; nil if there are no updates.
   ///   - hasList: whether the page is one of those that the first page lists.
   package init(
     generator: String, windowTitle: String, heading: String, events: String?, hasList: Bool,

@@ -3,11 +3,10 @@ import SystemCalls
 
 /// A text of unknown origin that is safe wherever markup takes a text, also in attributes.
 ///
-/// Templates put texts in as they are, so every text that they are given is one of these.
-/// Mustache's own escaping looks at characters: a quotation mark with an accent would pass it, and
-/// end an attribute.
+/// Templates insert texts unchanged, so all their texts have this type. Mustache's own escaping
+/// works on characters: a quotation mark with an accent would pass it, and end an attribute.
 package struct Markup: Hashable, Sendable, MustacheCustomRenderable {
-  /// The text with references in the place of characters that mean something to markup.
+  /// The text with references instead of characters that have a meaning in markup.
   package let renderText: String
 
   package var isNull: Bool { false }

@@ -50,12 +50,12 @@ package struct Page: Sendable {
     }
   }
 
-  /// Whether something is as it should be, stands still, or is not as it should be.
+  /// Whether a state is good, paused or bad.
   package enum Tone: String, Hashable, Sendable {
     case good, held, bad
   }
 
-  /// A state in a word or two, with what is said of it.
+  /// A state in a word or two, with its description.
   package struct Badge: Hashable, Sendable {
     let text, note: Markup
     let tone: String
@@ -86,7 +86,7 @@ package struct Page: Sendable {
     let bar: Bar?
     let remarks: [Markup]
 
-    /// Takes the address of the page, and what is said of it.
+    /// Takes the address of the page, and its description.
     package init(
       _ name: String, at address: String, badge: Badge, bar: Bar?, remarks: [String]
     ) {
@@ -96,7 +96,7 @@ package struct Page: Sendable {
     }
   }
 
-  /// A button by which readers ask for something, with what they write beside it.
+  /// A button for a request, with a field next to it.
   package struct Form: Hashable, Sendable {
     /// What readers write.
     package struct Field: Hashable, Sendable {
@@ -128,9 +128,9 @@ package struct Page: Sendable {
     package var bar: Bar?
     /// Things that have pages of their own.
     package var cards: [Card] = []
-    /// What readers may ask for.
+    /// The requests that readers may send.
     package var forms: [Form] = []
-    /// What the section says, a paragraph each.
+    /// The text of the section, a paragraph each.
     package var lines: [Markup] = []
     /// Pictures one below the other.
     package var pictures: [Markup] = []

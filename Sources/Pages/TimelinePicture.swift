@@ -1,4 +1,4 @@
-/// What went on when, as bars in lanes over time.
+/// Activities over time, as bars in lanes.
 ///
 /// Its width is that of the page, and its texts keep their size.
 package struct TimelinePicture: Sendable {

@@ -64,7 +64,7 @@ package struct GenerationReport: Hashable, Sendable {
     package var rows: Int64
   }
 
-  /// A property whose values are not what the model asks for.
+  /// A property whose values do not follow the model.
   package struct Note: Hashable, Sendable {
     /// What its values lack.
     package enum Reason: Hashable, Sendable {
@@ -98,7 +98,7 @@ package struct GenerationReport: Hashable, Sendable {
   package var externalBytes: Int64 = 0
   /// The size of the store without external files.
   package var storeBytes: Int64 = 0
-  /// The properties whose values are not what the model asks for.
+  /// The properties whose values do not follow the model.
   package var notes: [Note] = []
 
   /// The objects of all entities.

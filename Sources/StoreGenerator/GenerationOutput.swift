@@ -33,7 +33,7 @@ struct GenerationOutput {
       guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else {
         throw GenerationError(.folderMissing, at: folder)
       }
-      // What lies beside a store belongs to it: a new one must not inherit a journal or files.
+      // Files next to a store belong to it: a new one must not inherit a journal or files.
       let beside = ["-wal", "-shm", "-journal"].map { FilePath("\(store.string)\($0)") }
       for path in [store, support] + beside
       where try Files.fileStatusIfPresent(path, followLinks: false) != nil {

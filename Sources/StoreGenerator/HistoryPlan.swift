@@ -10,7 +10,7 @@ package struct HistorySize: Hashable, Sendable {
   /// The most of each, as many as keys of 32 bits.
   package static let maximum: Int64 = 1 << 31
 
-  /// The changes of a transaction where nobody says how many there are.
+  /// The default number of changes per transaction.
   private static let usual: Int64 = 8
 
   /// Takes the number of transactions, that of changes, or both; nil without any of the two.
@@ -28,7 +28,7 @@ package struct HistorySize: Hashable, Sendable {
   }
 }
 
-/// What changes of which object in which transaction, computed on demand.
+/// The changes of objects per transaction, computed on demand.
 ///
 /// Objects take turns, in one order that is repeated round by round: an object is inserted in the
 /// first round if at all, and what is gone in the end is deleted in the last. A round is never

@@ -52,7 +52,7 @@ struct HistoryWriter {
     "NSCloudKitMirroringDelegate.import",
   ]
 
-  /// The keys of the names of which a transaction has one or none: its author, its context.
+  /// The keys of optional names of a transaction: its author, its context.
   private static let choices: [[Int64]] = [[5, 5, 6, 7], [3, 3, 4]]
 
   /// Writes all rows, and returns the highest keys, by table.

@@ -52,7 +52,7 @@ struct JoinPlan: Sendable {
       relationship.maxCount > 0 ? relationship.maxCount : .max,
       other.maxCount > 0 ? other.maxCount : .max
     )
-    // Fewer first objects than second ones, all of which need a partner.
+    // Fewer first objects than second ones, which all need a partner.
     covers = least.second > 0 && first.count > 0 && first.count < second.count
     let wanted =
       covers

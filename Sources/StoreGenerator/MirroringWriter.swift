@@ -5,7 +5,7 @@ import StoreFormat
 /// Writes the tables of CloudKit mirroring as far as their columns are documented, with a row of
 /// record metadata for each object, and the transactions that those name.
 ///
-/// Tables and columns of which nothing is documented are left out (docs/how-to/cloudkit.md).
+/// Undocumented tables and columns are left out (docs/how-to/cloudkit.md).
 struct MirroringWriter {
   /// A table whose columns are documented.
   private struct Table {

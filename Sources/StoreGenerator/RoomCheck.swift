@@ -3,20 +3,20 @@ import SystemCalls
 import SystemPackage
 
 extension StoreGenerator {
-  /// Stores of fewer objects are written without a look at the disk.
+  /// Stores with fewer objects are written without checking the disk.
   static let fewRows: Int64 = 100_000
-  /// The objects of two samples, whose difference tells what one more object takes.
+  /// The objects of two samples, whose difference is the size of one more object.
   private static let sampleRows: (few: Int64, more: Int64) = (2_000, 8_000)
   /// What a change of persistent history takes, roughly.
   private static let bytesOfChange: Int64 = 100
 
   /// Checks that the disk of an output has room for the store.
   ///
-  /// - Parameter free: the free bytes; nil looks at the disk.
+  /// - Parameter free: the free bytes; nil reads it from the disk.
   /// - Throws: `GenerationError`.
   func requireRoom(for output: FilePath, free: Int64? = nil) throws(GenerationError) {
     guard rows >= Self.fewRows else { return }
-    // What cannot be sampled or looked at is written all the same.
+    // Without a sample or free space the store is written anyway.
     guard let needed = try? expectedBytes() else { return }
     let found = (try? Files.freeSpace(at: Files.parent(of: output))).map { Int64(clamping: $0) }
     if let free = free ?? found, free < needed {

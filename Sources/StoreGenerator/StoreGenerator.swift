@@ -24,7 +24,7 @@ package struct StoreGenerator: Sendable {
   private let metadata: StoreMetadata
   private let tables: [TablePlan]
   private let joins: [JoinPlan]
-  /// What the history tells; nil for a store that keeps none.
+  /// The size of the history; nil for a store without one.
   private let history: HistoryPlan?
   private let notes: [GenerationReport.Note]
   private let isMirrored: Bool
@@ -142,7 +142,7 @@ package struct StoreGenerator: Sendable {
       model: model, rows: rows, seed: seed, configuration: configuration, isMirrored: isMirrored)
   }
 
-  /// The changes that the history tells.
+  /// The changes of the history.
   var changes: Int64 { history?.size.changes ?? 0 }
 
   private func write(

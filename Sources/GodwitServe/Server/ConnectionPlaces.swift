@@ -1,10 +1,10 @@
 import NIOCore
 import Synchronization
 
-/// The places of connections, of which some stay free for the next visitor.
+/// The places of connections; some stay free for the next visitor.
 ///
 /// Where few are left, the connection without a stream that was quiet for the longest time is
-/// closed. So connections that do nothing keep nobody out, such as a health check.
+/// closed. So idle connections do not keep out others, such as a health check.
 final class ConnectionPlaces: Sendable {
   private struct Place {
     let channel: any Channel

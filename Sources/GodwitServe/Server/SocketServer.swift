@@ -10,13 +10,13 @@ import SystemPackage
 
 /// Takes requests from sockets, and has a site answer them.
 struct SocketServer: LiveServer {
-  /// The most visitors who are told news at once, and the most connections.
+  /// The maximum number of open event streams, and of connections.
   private static let (mostStreams, mostConnections) = (64, 256)
   /// How many of the connections stay free for the next visitor.
   private static let connectionsKeptFree = 16
   /// How long a connection may wait with half a request, or none.
   private static let idleTime = TimeAmount.seconds(10)
-  /// How long streams have to say goodbye.
+  /// How long streams have to end.
   private static let goodbye = Duration.seconds(1)
 
   static func address(_ text: String) -> String? {
@@ -41,7 +41,7 @@ struct SocketServer: LiveServer {
         while streams.count > 0, .now < end { try await Task.sleep(for: .milliseconds(10)) }
       }
       try await group.next()
-      // Connections that wait for a next request have nothing to say.
+      // Connections that wait for a next request have no data to send.
       group.cancelAll()
       if streams.isStopping { Foundation.exit(0) }
     }
@@ -195,7 +195,7 @@ extension SocketServer {
   }
 }
 
-/// The visitors who are told news.
+/// The open event streams.
 ///
 /// One who does not read what is written keeps its place for a while, and is then cut off.
 final class OpenStreams: Sendable {

@@ -136,7 +136,7 @@ package struct FleetText {
     return lines
   }
 
-  /// The command that goes on from here.
+  /// The command that continues from here.
   private var advice: String? {
     switch status.state {
     case .running, .done: nil

@@ -33,7 +33,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     }
   }
 
-  /// The source objects of which a mapping made the destination objects.
+  /// The source objects from which a mapping made the destination objects.
   package func sources(
     mapping: String, of destinations: [any EvaluatedObject]?
   ) throws -> [any EvaluatedObject] {

@@ -86,8 +86,8 @@ final class MappingPlan {
     return result
   }
 
-  /// What is done without evaluating the expression; nil where that would say more, such as why
-  /// it fails.
+  /// The shortcut that replaces the expression; nil if only its evaluation reports, for example,
+  /// why it fails.
   private static func plain(
     _ property: PropertyMapping, source: EntityFacts?, destination: EntityFacts
   ) -> AttributeStep? {
@@ -102,7 +102,7 @@ final class MappingPlan {
       guard old.form == new.form else {
         return .convert(from: name, to: property.name, replacingNull: replacement)
       }
-      // The expression says why the replacement is refused, of the first object that needs it.
+      // The expression reports why the replacement is refused, at the first object that needs it.
       guard let value = try? AttributeConversion.stored(replacement, for: new.form) else {
         return nil
       }
@@ -205,7 +205,7 @@ final class MappingPlan {
   }
 
   func relate(_ object: ObjectPlace, from source: ObjectPlace) throws {
-    // An entity that is split asks for the objects of one relationship several times.
+    // A split entity requests the objects of one relationship several times.
     var known: (facts: RelationshipFacts, places: [ObjectPlace])?
     for step in relationships {
       if let lookUp = step.lookUp, object.facts === destination {
@@ -302,7 +302,7 @@ extension MappingPlan.Copy {
 extension ObjectMigrationManager {
   // MARK: The default behaviour
 
-  /// Makes, fills and associates the object that a mapping asks for.
+  /// Makes, fills and associates the object of a mapping.
   package func createDestination(
     of source: ManagedObject, mapping: EntityMapping
   ) throws -> ManagedObject {
@@ -313,7 +313,7 @@ extension ObjectMigrationManager {
     return object
   }
 
-  /// Relates an object as its mapping says; the source is the first that it was made of.
+  /// Relates an object by its mapping; the source is the first that it was made from.
   package func createRelationships(
     of destination: ManagedObject, mapping: EntityMapping
   ) throws {

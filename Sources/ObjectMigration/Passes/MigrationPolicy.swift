@@ -5,8 +5,8 @@ package import Mapping
 ///
 /// One policy serves its mapping through all three passes.
 package protocol MigrationPolicy: AnyObject {
-  /// Whether it makes one object of each source object and looks at no other destination object,
-  /// so that its objects may be made in any order and by several workers.
+  /// Whether it makes one object from each source object and reads no other destination object, so
+  /// that its objects may be made in any order and by several workers.
   var objectsAreIndependent: Bool { get }
   /// Called once, before the mapping's first object.
   func begin(_ mapping: EntityMapping, core manager: any PolicyManager) throws
@@ -38,7 +38,7 @@ extension MigrationPolicy {
   /// Does nothing.
   package func begin(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
 
-  /// Makes the one object that the mapping asks for.
+  /// Makes the one object of the mapping.
   package func createDestinations(
     of source: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws {
@@ -48,7 +48,7 @@ extension MigrationPolicy {
   /// Does nothing.
   package func endCreation(_ mapping: EntityMapping, core manager: any PolicyManager) throws {}
 
-  /// Relates the object as its mapping says.
+  /// Relates the object by its mapping.
   package func createRelationships(
     of destination: ManagedObject, mapping: EntityMapping, core manager: any PolicyManager
   ) throws {
@@ -71,7 +71,7 @@ extension MigrationPolicy {
   ) throws -> ObjectValue? { nil }
 }
 
-/// What a policy may ask of the migration that calls it.
+/// The requests of a policy to the migration that calls it.
 package protocol PolicyManager: AnyObject {
   /// The mapping model that is carried out, without the others of its step.
   var mappingModel: MappingModel { get }
@@ -81,7 +81,7 @@ package protocol PolicyManager: AnyObject {
   var currentMapping: EntityMapping? { get }
   /// From 0 to 1.
   var progress: Double { get }
-  /// Says that the destination object was made of the source object.
+  /// Records that the destination object was made from the source object.
   func associate(
     _ source: ManagedObject, with destination: ManagedObject, for mapping: EntityMapping) throws
   /// A new object of the destination, which no mapping looks up unless it is associated.
@@ -91,9 +91,9 @@ package protocol PolicyManager: AnyObject {
     _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
     includesSubentities: Bool, limit: Int
   ) throws -> [ManagedObject]
-  /// Makes, fills and associates the object that a mapping asks for.
+  /// Makes, fills and associates the object of a mapping.
   func createDestination(of source: ManagedObject, mapping: EntityMapping) throws -> ManagedObject
-  /// Relates an object as its mapping says; the source is the first that it was made of.
+  /// Relates an object by its mapping; the source is the first that it was made from.
   func createRelationships(of destination: ManagedObject, mapping: EntityMapping) throws
   /// The destination objects that a mapping made of the source objects; of nil, all that it made.
   func destinations(

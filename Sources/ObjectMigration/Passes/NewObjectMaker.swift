@@ -98,7 +98,7 @@ final class NewObjectMaker {
     }
   }
 
-  /// Makes what a source object asks for, or finds it.
+  /// Makes the new object for a source object, or finds it.
   func take(_ source: ManagedObject) throws {
     let plan = try manager.plan(mapping: mapping, source: source.facts)
     switch objects.unit {

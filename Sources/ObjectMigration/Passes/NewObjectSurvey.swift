@@ -128,7 +128,7 @@ package struct NewObjectSurvey {
   }
 }
 
-/// Values that differ, in a table that SQLite keeps beside the store's connection.
+/// Values that differ, in a temporary table of the store's connection.
 private struct ValueSet {
   private let context: ObjectContext
   private let statement: PreparedStatement

@@ -26,7 +26,7 @@ package struct ObjectCosts: Hashable, Sendable {
 
   /// The costs of mappings, in their order.
   ///
-  /// - Parameter rows: how many rows a table of the source has; asked once for each.
+  /// - Parameter rows: the number of rows of a source table; called once for each.
   package static func all(
     of mappings: [EntityMapping], in schema: StoreSchema,
     rows: (_ table: String) throws -> Int64

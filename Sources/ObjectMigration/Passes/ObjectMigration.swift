@@ -31,7 +31,7 @@ package struct ObjectMigration {
     package var work: FilePath
     /// The folder of the source's external files.
     package var support: FilePath?
-    /// What the result says of itself; nil writes the tables of objects only, as a shard has them.
+    /// The metadata of the result; nil writes only the tables of objects, as in a shard.
     package var metadata: StoreMetadata?
     /// The highest key that each root entity of the source has given.
     package var maxima: [String: Int64] = [:]
@@ -117,7 +117,7 @@ package struct ObjectMigration {
       memory: order.memory)
     var failure: (any Error)?
     var report = Report()
-    // What policies throw passes through unchanged; only what SQLite says becomes a store's error.
+    // Errors of policies pass through unchanged; only errors of SQLite become errors of the store.
     try connection.run { db in
       do {
         report = try migrate(db, links: links)

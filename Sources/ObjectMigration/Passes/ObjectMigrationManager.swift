@@ -3,7 +3,8 @@ package import Mapping
 import ObjectModel
 import Schema
 
-/// What policies and value expressions ask of a running migration, as of `NSMigrationManager`.
+/// The requests of policies and value expressions to a running migration, as to
+/// `NSMigrationManager`.
 package final class ObjectMigrationManager {
   /// The mapping model that is carried out, without the others of its step.
   package let mappingModel: MappingModel
@@ -31,16 +32,16 @@ package final class ObjectMigrationManager {
   private var plans: [String: MappingPlan] = [:]
   private let patterns = PatternCache()
   private(set) var managerObject: ManagerObject?
-  /// The object for which the hook of relation is running, and what it was made of.
+  /// The object for which the hook of relation is running, and its source objects.
   var relating: (destination: Associations.Place, source: Associations.Place)?
-  /// The object for which the hook of creation is running.
+  /// The source object for which the hook of creation is running.
   var currentSource: ManagedObject?
   /// How many new objects each mapping made that makes such.
   var newObjectCounts: [String: Int64] = [:]
   /// What the running hook made of the mapping's own entity and has not yet associated.
   private var unassociated: [ManagedObject] = []
   private var created: [ManagedObject] = []
-  /// The mapping that was asked for last, of which a policy associates one object after the other.
+  /// The most recently requested mapping, whose objects a policy associates one after the other.
   private var lastNumber: (name: String, number: Int64)?
 
   init(
@@ -64,7 +65,7 @@ package final class ObjectMigrationManager {
 
   // MARK: What policies may call
 
-  /// Says that the destination object was made of the source object.
+  /// Records that the destination object was made from the source object.
   package func associate(
     _ source: ManagedObject, with destination: ManagedObject, for mapping: EntityMapping
   ) throws {
@@ -147,7 +148,7 @@ package final class ObjectMigrationManager {
     return source.primaryKey
   }
 
-  /// Makes the object that the default asks for: the hook's first, unless a policy was faster.
+  /// Makes the default object: the hook's first, unless the policy has made one before.
   func insertCopy(of source: ManagedObject, plan: MappingPlan) throws -> ManagedObject {
     let facts = plan.destination
     let key =

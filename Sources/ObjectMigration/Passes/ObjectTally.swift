@@ -182,7 +182,8 @@ final class ObjectTally {
 }
 
 extension Associations {
-  /// The source objects of which a mapping made something, by table, and how many it made.
+  /// The source objects from which a mapping made something, by table, and the number of its
+  /// objects.
   func accounts(mapping: Int64) throws -> (sources: [Int64: KeySet], objects: Int64) {
     var (sources, objects) = keptAccounts(mapping: mapping)
     if hasMoved(mapping: mapping) {

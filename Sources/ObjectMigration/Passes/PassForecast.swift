@@ -3,8 +3,8 @@ import Foundation
 /// Works out which share of the creation and the relation of objects is done.
 ///
 /// Objects of one mapping take about the same; those of another, and their relation, may take ten
-/// times as long. What has not begun is taken to cost what `ObjectCosts` says, on the scale of what
-/// was measured. It has no clock of its own.
+/// times as long. Work that has not begun is expected to cost what `ObjectCosts` estimates, scaled
+/// by measurements. It has no clock of its own.
 struct PassForecast {
   enum Pass: Int, Comparable {
     case creation, relation
@@ -36,7 +36,7 @@ struct PassForecast {
   /// Takes that what comes before the objects of the mapping at work, such as indexes, is done.
   mutating func reachObjects(at now: Double) { current?.first = now }
 
-  /// Takes that the mapping at work is done, of which so many objects were.
+  /// Records that the current mapping is done, with its number of objects.
   mutating func end(objects: Int64, at now: Double) {
     guard let current else { return }
     spent += now - current.since
@@ -77,8 +77,8 @@ struct PassForecast {
 
   /// Seconds that a second of expected costs takes in a pass.
   ///
-  /// A creation that takes longer than expected tells of a slow machine, or of its policy alone,
-  /// and nobody knows which.
+  /// A creation that takes longer than expected means a slow machine or a slow policy, and which
+  /// one is unknown.
   private func scale(of pass: Pass, own: Double, done: Int64) -> Double {
     var pair = measured[pass.rawValue]
     if let current, current.pass == pass {

@@ -3,8 +3,8 @@ import Mapping
 import ObjectModel
 import Schema
 
-/// Finds out which references of the source the result has, of relationships of which policies and
-/// expressions decide it.
+/// Finds out which references of the source the result has, for relationships that policies and
+/// expressions decide.
 struct ReferenceTally {
   let fates: ReferenceFates
   let source: ObjectContext
@@ -139,7 +139,7 @@ struct ReferenceTally {
     }
   }
 
-  /// What becomes of a reference of which an object was not made.
+  /// The result for a reference without one of its objects.
   private func fate(
     _ place: ReferenceFates.Place, owner: End, target: End, made: (Bool, Bool)
   ) -> ReferenceFates.Fate? {

@@ -12,7 +12,7 @@ struct ThreePasses {
   /// How many objects each mapping takes, as far as is known by now.
   private var expected: [Int64] = []
   /// The mapping whose objects are created, nil while none are: its place, how many objects it
-  /// took, and among which keys it looks for them.
+  /// took, and the key range that it searches.
   private var creating: (index: Int, taken: Int64, keys: ClosedRange<Int64>?)?
   /// What all passes take, as far as is known by now, in the unit of `done`.
   private var total = 1.0
@@ -29,8 +29,8 @@ struct ThreePasses {
   private static let batch = 1000
   /// The fewest objects of an entity that are worth being read by another thread.
   private static let fewestAhead = 1000
-  /// What policies are told: the weight of creating an object, and of relating it, whatever time
-  /// that takes, so that it is the same in every run.
+  /// The progress for policies: fixed weights for creating and relating an object, so that it is
+  /// the same in every run.
   private static let (creation, relation): (Int64, Int64) = (4, 3)
   /// The share of a migration that the passes take; what is checked and counted of the result takes
   /// the rest.
@@ -85,7 +85,7 @@ struct ThreePasses {
     return read
   }
 
-  /// How many objects each mapping may take, and among which keys its filter looks for them, nil
+  /// How many objects each mapping may take, and the key range that its filter searches, nil
   /// without one.
   private func extents(
     _ costs: [ObjectCosts]
@@ -174,7 +174,7 @@ struct ThreePasses {
     return try placed(mapping) { try ValuePredicate(format: text) }
   }
 
-  /// Says of which mapping an expression failed.
+  /// Adds the mapping to the error of an expression.
   private func placed<Result>(
     _ mapping: EntityMapping, body: () throws -> Result
   ) throws -> Result {

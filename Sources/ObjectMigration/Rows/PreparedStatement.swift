@@ -55,7 +55,7 @@ package final class PreparedStatement {
     for (index, number) in numbers.enumerated() { bind(number, at: index + 1) }
   }
 
-  /// Sets a parameter; a value that is too long is told by the next step.
+  /// Sets a parameter; the next step reports a value that is too long.
   func bind(_ value: StoredValue, at place: Int) {
     inserts.settle()
     put(value, at: Int32(place))
@@ -151,7 +151,7 @@ package final class PreparedStatement {
   func execute() throws { while try step() {} }
 
   /// Inserts a key and the values behind it, whatever is still to be inserted: for `RowInserts`,
-  /// and for whoever has settled them.
+  /// and for callers that have finished the pending ones.
   func insert(_ key: Int64, _ values: [StoredValue]) throws {
     sqlite3_bind_int64(handle, 1, key)
     for index in values.indices { put(values[index], at: Int32(index + 2)) }
@@ -182,7 +182,7 @@ package final class PreparedStatement {
     case SQLITE_INTEGER: return .integer(sqlite3_column_int64(handle, column))
     case SQLITE_FLOAT: return .real(sqlite3_column_double(handle, column))
     case SQLITE_TEXT:
-      // Asking for another encoding would have SQLite repair what is not well-formed.
+      // Requesting another encoding would make SQLite repair texts that are not well-formed.
       if isUTF16 {
         let start = sqlite3_column_text16(handle, column)
         let count = Int(sqlite3_column_bytes16(handle, column))

@@ -24,7 +24,7 @@ package import SystemPackage
 //   failed    `enter` threw. What is known then looks like `plain`, so nothing may be asked for any
 //             more: both engines end their worker with the error.
 //
-// Any of `plain` and `created` goes on to the next row by `enter`.
+// Both `plain` and `created` continue with the next row by `enter`.
 
 /// Makes the values that a row program calls for, one object at a time.
 ///
@@ -119,10 +119,10 @@ package final class RowCaller {
     destination.newObjects = self
   }
 
-  /// Ends what would keep the connection from closing; nothing may be asked for afterwards.
+  /// Ends what would keep the connection from closing; no value may be requested afterwards.
   package func close() { statements.close() }
 
-  /// The source properties that objects were asked for.
+  /// The source properties that were read from objects.
   package var propertiesRead: PropertiesRead { source.propertiesRead }
 
   // MARK: Values
@@ -232,8 +232,7 @@ package final class RowCaller {
     fileprivate let members: [(name: String, index: Int, isComputed: Bool)]
   }
 
-  /// The columns that source objects of a mapping have, in the order in which a row is asked for
-  /// them.
+  /// The columns that source objects of a mapping have, in the order in which a row returns them.
   package func sourceColumns(mapping index: Int) -> [String] {
     parts[index]?.source.columns ?? []
   }
@@ -339,7 +338,7 @@ extension RowCaller: PolicyManager {
 
   /// The objects of the source that satisfy a predicate, in the order of their keys.
   ///
-  /// - Throws: `ObjectMigrationError` where the destination's are asked for.
+  /// - Throws: `ObjectMigrationError` if the destination's are requested.
   package func fetch(
     _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
     includesSubentities: Bool, limit: Int
@@ -360,7 +359,7 @@ extension RowCaller: PolicyManager {
     of destination: ManagedObject, mapping: EntityMapping
   ) throws { throw notIndependent("relate objects") }
 
-  /// The object of the row, where what became of its source object is asked for.
+  /// The object of the row, if the objects made from its source object are requested.
   ///
   /// - Throws: `ObjectMigrationError` where any other is.
   package func destinations(
@@ -372,7 +371,7 @@ extension RowCaller: PolicyManager {
     return made.map { [$0] } ?? []
   }
 
-  /// The source object of the row, where what its object was made of is asked for.
+  /// The source object of the row, if the source of its object is requested.
   ///
   /// - Throws: `ObjectMigrationError` where any other is.
   package func sources(

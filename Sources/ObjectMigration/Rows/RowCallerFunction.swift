@@ -11,7 +11,7 @@ extension RowCaller {
   package func install(in db: Database) {
     sqlite3_create_function_v2(
       db.sqliteConnection, "godwit_call", 3, SQLITE_UTF8,
-      // Safe: the connection must not outlive the caller, as is said above.
+      // Safe: the connection must not outlive the caller, as stated above.
       Unmanaged.passUnretained(self).toOpaque(),
       { context, _, arguments in
         guard let context, let arguments, let caller = sqlite3_user_data(context),

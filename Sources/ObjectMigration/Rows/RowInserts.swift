@@ -53,7 +53,7 @@ final class RowInserts: @unchecked Sendable {
     out = 0
   }
 
-  /// Throws what stopped an insertion, however often it is asked.
+  /// Throws the error that stopped an insertion, at every call.
   func check() throws {
     if let failure = failure.withLock({ $0 }) { throw failure }
   }

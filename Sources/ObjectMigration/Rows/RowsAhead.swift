@@ -5,12 +5,11 @@ import Synchronization
 import SystemCalls
 import SystemPackage
 
-/// Reads the rows of one entity ahead of whoever makes objects of them, on a thread and a
-/// connection of its own.
+/// Reads the rows of one entity ahead of their use, on a thread and a connection of its own.
 ///
-/// Only for a source, which nobody changes: what is read ahead would be read later just so.
+/// Only for a source, which does not change: rows read ahead are those that would be read later.
 final class RowsAhead: @unchecked Sendable {
-  // @unchecked: `thread` is of whoever takes the rows alone.
+  // @unchecked: `thread` belongs only to the receiver of the rows.
 
   /// What is read.
   struct Order {
