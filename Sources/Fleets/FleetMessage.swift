@@ -42,7 +42,7 @@ package struct FleetOrder: Codable, Hashable, Sendable {
   package var workers = 0
   /// The memory for the migration, in bytes.
   package var memory: Int64
-  /// Whether the result is verified as a whole, whatever the settings say.
+  /// Whether the result is verified completely, independent of the settings.
   package var verifiesFully = false
   /// The number of attempts so far, this one included.
   package var attempt = 1

@@ -78,7 +78,7 @@ package struct FleetPast {
 
   /// Whether a store is done.
   package func isDone(_ number: Int) -> Bool {
-    // A list may have more lines than its manifest says.
+    // A list may have more lines than its manifest states.
     number < done.count * 64 && done[number / 64] >> (number % 64) & 1 == 1
   }
 }

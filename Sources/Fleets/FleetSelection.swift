@@ -35,7 +35,7 @@ package struct OrderSource {
   private var next: (number: Int, store: FleetStore)?
   private let memoryOfAll: Int64
   private let jobs: Int
-  /// Whether orders ask for full verification.
+  /// Whether orders require full verification.
   private let verifiesFully: Bool
 
   /// Starts with the first store.
@@ -89,7 +89,7 @@ package struct OrderSource {
   }
 }
 
-/// Tells stores that take much longer than others of their size.
+/// Reports stores that take much longer than others of their size.
 package struct UsualTimes: Sendable {
   private var times: [Int: (count: Int, seconds: Double)] = [:]
 

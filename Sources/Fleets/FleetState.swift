@@ -66,7 +66,7 @@ package struct FleetRun: Codable, Hashable, Sendable {
 
 // (1) One process writes, under the lock of the fleet. A state whose writer did not see the machine
 // stop may be damaged, since LMDB does not sync commits, so it is not opened again: the stores and
-// their records tell what is done.
+// their records show what is done.
 // (2) `run` is small, so watchers read one page and not a record per store.
 
 /// The results of a fleet on this machine: an LMDB file with a record per store.

@@ -53,8 +53,8 @@ package struct FleetTally: Codable, Hashable, Sendable {
   /// The number of stores with an outcome.
   package func count(_ outcome: StoreResult.Outcome) -> Int { counts[outcome.rawValue] ?? 0 }
 
-  /// The numbers of stores by outcome, for each version that stores had; the version is nil for
-  /// stores of which it is not known.
+  /// The numbers of stores by outcome, for each version that stores had; the version is nil if it
+  /// is unknown.
   package var versionCounts: [(version: String?, counts: [StoreResult.Outcome: Int])] {
     (versions ?? [:]).sorted { $0.key < $1.key }.map { version, counts in
       let known = counts.compactMap { name, count in

@@ -48,7 +48,7 @@ package final class StoreSpool {
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
   }
 
-  /// Adds a store, unless its path or its file was added before; `flush` tells.
+  /// Adds a store, unless its path or its file was added before; `flush` reports that.
   ///
   /// - Parameter identity: identifies the file of the store; nil if there is none.
   package func add(_ store: FleetStore, identity: FileStatus.Identity?) throws {

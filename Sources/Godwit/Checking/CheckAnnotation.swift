@@ -154,8 +154,8 @@ private struct DeclarationPlaces {
     return current.compactMap { lines(of: $0) }.first.map { .init(file: $0.file, line: 1) }
   }
 
-  /// Where the version is that a problem is about; the bundle where it is gone, or where the bundle
-  /// says which version is current.
+  /// The place of the version with the problem; the bundle if the version is gone, or if the
+  /// problem is the current version.
   mutating func place(of problem: VersionLock.Problem) -> CheckReport.Annotation.Place? {
     guard let bundle = bundles.first else { return nil }
     let version = bundle.versions.first { $0.name == problem.version }

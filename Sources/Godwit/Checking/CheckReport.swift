@@ -31,7 +31,7 @@ public struct CheckReport: Sendable {
   public let passedOver: [StoreSearch.PassedOver]
   /// The comparison of the model with its released versions; nil where none was made.
   public var releasedVersions: VersionLock.Report?
-  /// What would make the migration of the one store possible; nil where nobody asked.
+  /// Changes that would make the migration of the one store possible; nil if not requested.
   public var suggestion: MigrationSuggestion?
   /// Whether released versions that are not as they were fail the check.
   public var guardsVersions = false
@@ -98,7 +98,7 @@ public struct CheckReport: Sendable {
   /// What was passed over, one sentence for each reason, with the first paths.
   public var passedOverLines: [String] { passedOverTexts.map { "passed over: \($0)" } }
 
-  /// The same without the words that a heading says.
+  /// The same without the words of a heading.
   var passedOverTexts: [String] {
     StoreSearch.PassedOver.Reason.allCases.compactMap { reason in
       let paths = passedOver.filter { $0.reason == reason }.map { "\($0.path)" }

@@ -1,7 +1,7 @@
 import SystemCalls
 public import SystemPackage
 
-/// A summary of a check in Markdown, as servers show it beside a job.
+/// A summary of a check in Markdown, as servers show it next to a job.
 public struct CheckSummary: Sendable {
   /// The text.
   public let text: String

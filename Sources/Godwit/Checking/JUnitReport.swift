@@ -133,7 +133,7 @@ struct JUnitText {
 }
 
 extension StoreCheck.Finding {
-  /// The elements in which JUnit tells that a test did not succeed.
+  /// The elements for a test that did not succeed in JUnit.
   fileprivate enum Problem: String {
     /// What was tested is not as it should be.
     case failure
@@ -146,7 +146,7 @@ extension StoreCheck.Finding {
     return verdict == .failed ? .error : .failure
   }
 
-  /// What is said of a store that succeeded, and of one that did not besides the reasons.
+  /// The output for a store that succeeded, and for one that did not, besides the reasons.
   fileprivate var lines: [String] {
     var lines: [String] = []
     if isNeeded == false {

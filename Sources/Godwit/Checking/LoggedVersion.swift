@@ -4,8 +4,7 @@ public import SystemPackage
 
 /// The version hashes that a log has of a store: Core Data logs them when it fails to open one.
 ///
-/// Users send logs rather than stores. The metadata in the log tell which version of the model the
-/// store has.
+/// Users send logs rather than stores. The metadata in the log identify the version of the store.
 ///
 /// ```swift
 /// let log = try LoggedVersion(contentsOf: "crash.txt")
@@ -88,7 +87,7 @@ public struct LoggedVersion: Hashable, Sendable {
     return (whole.isEmpty ? fitting : whole).map(\.name)
   }
 
-  /// The version of the store, as far as a log tells it.
+  /// The version of the store, as far as a log shows it.
   public struct Report: Hashable, Sendable, Encodable {
     private var version = 1
     /// The path of the model.
@@ -116,7 +115,7 @@ public struct LoggedVersion: Hashable, Sendable {
     Report(self, in: model, at: path)
   }
 
-  /// What the log tells of the store's version, one sentence each.
+  /// The findings about the store's version, one sentence each.
   public func sentences(for model: VersionLock, model path: FilePath) -> [String] {
     let count = CountText(hashes.count, "entity", "entities")
     let found = versions(in: model)

@@ -5,8 +5,7 @@ import Synchronization
 import SystemCalls
 public import SystemPackage
 
-/// Stores with made-up objects, one of each version of a model, for checks without stores of one's
-/// own.
+/// Stores with generated objects, one of each version of a model, for checks without real stores.
 ///
 /// They are in a temporary folder, which goes with the value. A check migrates copies of them
 /// twice: to compare the result, and in their place, to take it back.
@@ -34,13 +33,13 @@ public struct MadeStores: Sendable {
   ///
   /// - Parameters:
   ///   - model: a bundle of versions, or one of them.
-  ///   - objects: how many there are in each store, in equal shares over the entities; at most
+  ///   - objects: the number in each store, divided equally among the entities; at most
   ///     ``mostObjects``.
   ///   - seed: determines all values.
   ///   - progress: is called with the number of stores that are made, on any thread, but by one at
   ///     a time.
-  /// - Throws: `MigrationFailure`, if there is no model or too many objects are asked for; what is
-  ///   wrong with one version is in its entry. Its kind is `interrupted` if the task was cancelled.
+  /// - Throws: `MigrationFailure`, if there is no model or too many objects are requested; the
+  ///   error of one version is in its entry. Its kind is `interrupted` if the task was cancelled.
   public init(
     of model: FilePath, objects: Int64, seed: UInt64,
     progress: @escaping @Sendable (_ made: Int, _ all: Int) -> Void = { _, _ in }
@@ -92,7 +91,7 @@ public struct MadeStores: Sendable {
     }
   }
 
-  /// What a closure answers for each of several numbers, some of which run at a time.
+  /// The results of a closure for several numbers, some of which run at a time.
   private static func several<Answer: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) throws(MigrationFailure) -> Answer
   ) async throws(MigrationFailure) -> [Answer] {
@@ -186,7 +185,7 @@ extension StoreCheck {
     return files
   }
 
-  /// The bytes of a made-up file, which fits into memory.
+  /// The bytes of a generated file, which fits into memory.
   private static func bytes(of file: FilePath) throws -> [UInt8] {
     try Files.readFile(file, limit: 1 << 30)
   }

@@ -18,9 +18,8 @@ extension StoreMigration {
   /// Finds out what the migration would do, and tries it where values are computed or where stages
   /// begin with stores that are not there yet.
   ///
-  /// The result is made in a temporary folder, which goes again. No policy is called: where there
-  /// are some, or more objects, ``Preparation/untried`` tells of which objects nothing more is
-  /// known.
+  /// The result is made in a temporary folder, which is removed. No policy is called: with
+  /// policies, or more objects, ``Preparation/untried`` lists the objects that were not tried.
   ///
   /// - Parameters:
   ///   - objects: how many objects a store may have for it to be tried, such as ``triedObjects``.
@@ -39,7 +38,7 @@ extension StoreMigration {
       preparation.note(result)
     } catch {
       guard error.kind != .interrupted else { throw error }
-      // What the system lacks for a trial says nothing of the migration.
+      // Missing resources for a trial are no reason against the migration.
       guard error.isOfObjects else { return preparation }
       preparation.note(error)
     }
@@ -104,7 +103,7 @@ extension StoreMigration.Preparation {
     }
   }
 
-  /// The objects of which only the migration tells more, in one sentence; nil where there are none.
+  /// The objects that only the migration can check, in one sentence; nil if there are none.
   public var untriedNote: String? {
     guard !untried.isEmpty else { return nil }
     let parts = untried.map { "\(CountText($0.objects, "object")) of \($0.entity)" }

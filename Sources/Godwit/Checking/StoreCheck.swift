@@ -11,17 +11,19 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// No store is written, nor is anything made beside it.
+/// No store is written, and no file is created next to it.
 public struct StoreCheck: Sendable {
-  /// The migration that is asked about, of whatever store; its output is not made.
+  /// The migration to check, for any store; its output is not made.
   public var migration: StoreMigration
   /// Whether each store that needs it is migrated into a temporary folder, which goes again, and
   /// the result read as a whole.
   public var migratesCopies = false
   /// Whether each result is compared with its store, as ``StoreVerification`` does.
   public var comparesResults = true
-  /// Stores that were made for the check, of which copies are also migrated in their place and
-  /// taken back; nil where there are none.
+  /// Stores that were generated for the check; copies of them are also migrated in place and rolled
+  /// back.
+  ///
+  /// nil if there are none.
   public var made: MadeStores?
   private let target: MigrationTarget
 
@@ -61,9 +63,9 @@ public struct StoreCheck: Sendable {
 
   /// Finds out what becomes of each of several stores, in their order.
   ///
-  /// Small stores, of which one keeps hardly more than one processor busy, are looked at several
-  /// at a time; stores of 64 MiB and more follow, one at a time. Stores that are not done when the
-  /// task is cancelled are told as interrupted.
+  /// Small stores, each of which keeps hardly more than one processor busy, are checked several at
+  /// a time; stores of 64 MiB and more follow, one at a time. Stores that are not done when the
+  /// task is cancelled are reported as interrupted.
   ///
   /// - Parameters:
   ///   - entries: the stores.
@@ -160,7 +162,7 @@ extension StoreMigration {
 }
 
 extension StoreMigration.Loss {
-  /// Whether the models say that this is lost, so that a comparison expects it.
+  /// Whether the models imply this loss, so that a comparison expects it.
   fileprivate var isKnownToVerify: Bool {
     switch cause {
     case .removed, .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty,

@@ -106,7 +106,7 @@ public struct VersionLock: Hashable, Sendable {
     try? JSONDecoder().decode(Self.self, from: Data(bytes))
   }
 
-  /// Where the lock of a bundle lies: `Shop.versions.json` beside `Shop.xcdatamodeld`.
+  /// The path of the lock file of a bundle: `Shop.versions.json` next to `Shop.xcdatamodeld`.
   public static func file(of bundle: FilePath) -> FilePath {
     let path = ModelBundle.enclosing(bundle)
     let name = "\(path.stem ?? path.lastComponent?.string ?? "model").versions.json"

@@ -81,7 +81,7 @@ extension VersionLock {
   public struct Locking: Hashable, Sendable {
     /// The file and what is in it now, as a sentence.
     public var sentence: String
-    /// What to look at before these versions are released, one sentence each.
+    /// What to check before these versions are released, one sentence each.
     public var notes: [String]
   }
 

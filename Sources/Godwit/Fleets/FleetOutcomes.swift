@@ -37,10 +37,10 @@ extension StoreFleet {
   }
 }
 
-/// A run in a task of its own, and its outcomes that nobody has taken yet.
+/// A run in a task of its own, and its outcomes that were not taken yet.
 ///
 /// Not an `AsyncThrowingStream`, which ends at once when its consumer is cancelled, while workers
-/// go on.
+/// continue.
 private final class FleetOutcomes: Sendable {
   private let buffer = Buffer()
   private let task: Task<Void, Never>

@@ -48,7 +48,7 @@ extension StoreFleet {
     /// The estimated time of a run in seconds, from trials with copies of some stores; nil where
     /// none could be tried.
     public var seconds: Double?
-    /// The number of stores of which copies were migrated.
+    /// The number of stores whose copies were migrated.
     public var trials = 0
 
     init(of fleet: StoreFleet) { self.fleet = fleet.path.string }
@@ -62,7 +62,7 @@ extension StoreFleet {
 
   /// Finds out what a run would do.
   ///
-  /// - Parameter progress: is called with the number of stores looked at.
+  /// - Parameter progress: called with the number of stores read.
   /// - Throws: `MigrationFailure`, of the kind `interrupted` if the task was cancelled.
   public func plan(
     progress: @escaping @Sendable (Int) -> Void = { _ in }

@@ -11,7 +11,7 @@ extension StoreFleet {
   /// New stores at outputs stay, since the old ones are where they were.
   ///
   /// - Parameter stores: the stores to put back; nil puts back all.
-  /// - Returns: a sequence that throws `MigrationFailure`. An outcome that is `failed` tells why a
+  /// - Returns: a sequence that throws `MigrationFailure`. A `failed` outcome has the reason why a
   ///   store could not be put back; it keeps the new store.
   public func rollBack(_ stores: [FilePath]? = nil) -> Outcomes {
     Outcomes { try await rollBack(stores, body: $0) }

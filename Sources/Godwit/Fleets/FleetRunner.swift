@@ -163,7 +163,7 @@ final class FleetRunner: Sendable {
       }
       try give(first)
       try fill()
-      // It may have been asked for before the process was known.
+      // It may have been requested before the process was known.
       if state.withLock({ $0.cancels }) { try process.send(.cancel) }
       for await answer in process.answers {
         isReady = true

@@ -39,7 +39,7 @@ extension StoreFleet {
         jobs: max(1, jobs), memory: max(64 << 20, memory), retries: max(0, retries),
         failures: mostFailures),
       executable: workerExecutable, logger: logger, recorder: recorder)
-    // Cancelling must not tear workers down, which are asked to stop at a safe point.
+    // Cancellation must not end workers at once: they are requested to stop at a safe point.
     let work = Task {
       try await runPhases(runner, selection: selection, past: past, notice: notice)
     }

@@ -51,7 +51,7 @@ extension StoreFleet {
 
     /// Stores of one version with a result.
     public struct Version: Hashable, Sendable {
-      /// The name of the version that the stores had; nil for stores of which it is not known.
+      /// The name of the version that the stores had; nil for stores whose version is unknown.
       public var name: String?
       /// The numbers of stores by outcome, those that are not 0.
       public var counts: [Outcome.Kind: Int]

@@ -182,7 +182,7 @@ final class FleetWorker: Sendable {
   /// Finds out whether an earlier run of the fleet has migrated a store, and was stopped before it
   /// recorded that.
   private func find(at store: FilePath, into result: inout StoreResult) {
-    // What cannot be read says nothing: the store is current, whoever made it so.
+    // An unreadable record does not matter: the store is current anyway.
     let record = try? OutcomeFile(beside: Files.resolved(store)).read()
     if let record, record.state == .done, record.restored == nil, record.rows != nil,
       record.started >= setup.created

@@ -16,8 +16,8 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A fleet is a folder with a list and the results, so a run that was stopped, however it was,
-/// goes on with the next one.
+/// A fleet is a folder with a list and the results, so the next run continues a run that was
+/// stopped in any way.
 public struct StoreFleet: Sendable {
   /// The folder of the fleet.
   public let path: FilePath

@@ -37,7 +37,7 @@ struct HeldStore {
 
   /// Whether a path is that of a store, by its first bytes.
   static func isStore(_ path: FilePath) -> Bool {
-    // What cannot be opened is told by whoever opens it.
+    // The caller that opens a file reports the error.
     !ModelInspection.isModel(path)
   }
 

@@ -2,8 +2,8 @@ public import Foundation
 import MigrationCoordinator
 public import SystemPackage
 
-/// A store and what migrations left beside it: old stores that are kept, and what interrupted runs
-/// have done.
+/// A store and the files that migrations left next to it: kept old stores, and the work of
+/// interrupted runs.
 ///
 /// ```swift
 /// let store = try MigratedStore("Shop.sqlite")
@@ -78,7 +78,7 @@ public struct MigratedStore: Sendable {
   ///
   /// - Parameters:
   ///   - kept: the kept store to write, or nil for the one that was kept last.
-  ///   - output: the file to make, of which there must be none.
+  ///   - output: the file to make, which must not exist.
   /// - Throws: `MigrationFailure`; there is no output then.
   @discardableResult
   public func copyOld(_ kept: FilePath? = nil, to output: FilePath) throws(MigrationFailure)
@@ -112,14 +112,14 @@ public struct MigratedStore: Sendable {
     return Discarded(removed: done.removed, leftAlone: done.foreign)
   }
 
-  /// What lies beside the store; looking writes nothing.
+  /// The files next to the store; reading them writes nothing.
   public func contents() throws(MigrationFailure) -> Contents {
     Contents(try MigrationFailure.catching { try core.contents() })
   }
 }
 
 extension MigratedStore {
-  /// What lies beside a store.
+  /// The files next to a store.
   public struct Contents: Sendable, Encodable {
     /// A store that was kept.
     public struct KeptStore: Sendable, Encodable {
@@ -181,7 +181,7 @@ extension MigratedStore {
       public enum State: String, Hashable, Sendable, CaseIterable, Encodable {
         /// A migration is at work in it.
         case running
-        /// The next run of the same migration goes on from it.
+        /// The next run of the same migration resumes it.
         case interrupted
         /// Godwit did not make it, or not for this store.
         case foreign

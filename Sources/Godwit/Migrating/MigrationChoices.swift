@@ -3,8 +3,7 @@ import MigrationCoordinator
 extension StoreMigration {
   /// What may be lost, and what is done about objects, values and tables that do not fit.
   ///
-  /// A fresh value asks about everything: the migration is refused where there is something to
-  /// choose.
+  /// A new value chooses nothing: the migration is refused if there is something to choose.
   public struct Choices: Sendable {
     /// The losses to accept beyond those that the model implies.
     public var allowedLoss: AllowedLoss = []
@@ -29,7 +28,7 @@ extension StoreMigration {
     /// Whether what can be read of a damaged store is taken, and what is lost is listed; otherwise
     /// a damaged store is refused.
     ///
-    /// The old store is kept then, whatever ``Handover/discardsOld`` says.
+    /// The old store is then kept, even with ``Handover/discardsOld``.
     public var salvagesDamaged = false
 
     /// Refuses whatever has to be chosen.
@@ -42,7 +41,7 @@ extension StoreMigration {
     /// Any loss.
     public static let anything = Self(names: [], isAnything: true)
 
-    /// The entities and properties of which any loss is accepted.
+    /// The entities and properties whose loss is accepted.
     public let names: Set<String>
     /// Whether any loss of anything is accepted.
     public let isAnything: Bool
@@ -115,14 +114,14 @@ extension StoreMigration {
 
   /// What becomes of persistent history.
   public enum HistoryChoice: String, Hashable, Sendable, CaseIterable {
-    /// It stays, so that tokens of it stay valid; where objects are made anew, that it goes is a
-    /// loss by the name `history`.
+    /// It stays, so that its tokens stay valid. If objects are made one by one it is dropped, a
+    /// loss named `history`.
     case keep
     /// Its tables are emptied, and tokens expire.
     case drop
   }
 
-  /// What becomes of CloudKit mirroring, of which no real store was available to prove anything.
+  /// How to treat CloudKit mirroring, which is untested on real stores.
   public enum CloudKitChoice: String, Hashable, Sendable, CaseIterable {
     /// A store that is mirrored is refused.
     case refuse

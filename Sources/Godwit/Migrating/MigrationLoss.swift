@@ -44,21 +44,21 @@ extension StoreMigration {
       case conversion
       /// The rows belong to no entity of the store's model.
       case unknownEntity
-      /// The entity numbers beside references are of no entity that the relationship leads to.
+      /// The entity numbers next to references are of no entity that the relationship can lead to.
       case unknownReference
       /// The references lead to objects that are not there, and `danglingReferences` refuses them.
       case dangling
-      /// The objects agree with one that stays, as `duplicates` says.
+      /// The objects duplicate one that stays, by `duplicates`.
       case duplicate
-      /// The objects would lack a mandatory to-one relationship, as `missingReferences` says.
+      /// The objects would lack a mandatory to-one relationship, by `missingReferences`.
       case missingReference
-      /// A relationship is to-one now and keeps the first object, as `severalObjects` says.
+      /// A relationship is to-one now and keeps the first object, by `severalObjects`.
       case severalObjects
       /// The rows of a join table lack one of their two keys.
       case missingKey
       /// Persistent history is dropped, and tokens of it expire.
       case history
-      /// The new model asks for an index of a form that only Core Data can make.
+      /// The new model requires an index in a form that only Core Data can make.
       case index
       /// Rows of CloudKit's record metadata are dropped, whose entity the new model lacks.
       case cloudKit
@@ -94,7 +94,7 @@ extension StoreMigration {
     /// The loss and its cause, as a sentence.
     public var description: String { core.sentence }
 
-    /// What to say where it may go, or what else to choose.
+    /// How to permit the loss, or what else to choose.
     var advice: String {
       cause == .dangling
         ? "use \(choice: .onDangling(.keep)) or \(value: StoreMigration.DanglingChoice.nullify)"

@@ -89,7 +89,7 @@ extension StoreMigration {
     case quick
     /// Every page of every store, by SQLite's `integrity_check`.
     case full
-    /// Takes what SQLite reads of the tables, whatever indexes say of it.
+    /// Uses what SQLite reads of the tables, whatever indexes contain.
     case off
   }
 

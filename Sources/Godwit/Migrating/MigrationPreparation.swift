@@ -8,7 +8,7 @@ import SystemCalls
 public import SystemPackage
 
 extension StoreMigration {
-  /// Finds out what the migration would do, without writing beside the store.
+  /// Finds out what the migration would do, without writing next to the store.
   ///
   /// The pages that a `-wal` holds are copied to a temporary folder; a store with a journal, as a
   /// whole.
@@ -53,7 +53,7 @@ extension StoreMigration {
     public let to: [String]
     /// The steps from one version to the other.
     public let steps: [Step]
-    /// The number of stages, each of which begins with a store of its own.
+    /// The number of stages; each begins with a store of its own.
     public let stageCount: Int
     /// Steps of later stages, whose stores do not exist yet and could not be surveyed.
     public internal(set) var stepsNotSurveyed: Int

@@ -81,7 +81,7 @@ extension JournalMode {
 
 /// A model to migrate to, which is read once, with its versions, for any number of stores.
 ///
-/// What is written to the files of the model later is not looked at.
+/// Later changes of the model's files are not read.
 public struct MigrationTarget: Sendable {
   let core: TargetModel
 

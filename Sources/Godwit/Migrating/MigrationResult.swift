@@ -63,7 +63,7 @@ extension StoreMigration {
     public var violations: [Violation] { core.firstViolations.map { Violation($0) } }
     /// The engine of the last stage, nil if there was nothing to do.
     public var engine: Engine? { core.engine.map { Engine(name: $0) } }
-    /// Why another engine was used than the one asked for, nil otherwise.
+    /// Why another engine than the requested one was used, nil otherwise.
     public var engineReason: String? { core.engineDeclined }
     /// External binary data files that the store refers to and that do not exist.
     public var missingExternalFiles: [String] { core.missingExternalFiles }
@@ -105,7 +105,7 @@ extension StoreMigration {
       case mappingModel
       /// The step cannot be expressed in terms of the rows before the previous steps.
       case notComposable
-      /// It was asked for.
+      /// It was requested.
       case stepwise
     }
 

@@ -5,12 +5,11 @@ public struct MigrationRouting: Sendable {
   /// Mapping models (`.xcmappingmodel`, `.cdm`, `.json`) to use, of one step or several; those for
   /// one pair of versions are executed in this order.
   public var mappings: [FilePath] = []
-  /// Folders with mapping models, each of which is used where it fits; the folders of the models
-  /// are searched too.
+  /// Folders with mapping models; each model is used where it fits; the folders of the models are
+  /// searched too.
   public var mappingFolders: [FilePath] = []
   /// Expressions for attributes, each as `Entity.property=EXPRESSION`
-  /// (docs/reference/expressions.md), which count instead of what the mapping of the step says of
-  /// them.
+  /// (docs/reference/expressions.md), which replace those in the mapping of the step.
   ///
   /// An attribute that is new, mandatory and without a default gets its values so.
   public var settings: [String] = []
@@ -18,7 +17,7 @@ public struct MigrationRouting: Sendable {
   public var isProgressive = false
   /// Whether to ignore all mapping models and infer every step.
   public var infersOnly = false
-  /// Whether to infer steps for which there is no mapping model.
+  /// Whether to infer steps without a mapping model.
   public var infers = true
   /// The names of the model's versions, oldest first; empty orders them by their identifiers or
   /// names.

@@ -58,7 +58,7 @@ extension StoreMigration {
 
   private var launcher: any WorkerLauncher {
     let processes = ProcessLauncher(executable: resources.executable, command: resources.launcher)
-    // Whoever names an executable wants workers of it, and a rate is kept by workers.
+    // A named executable requires workers of it, and workers keep a rate.
     let isInside =
       resources.bytesPerSecond == nil && resources.launcher.isEmpty
       && (resources.executable == nil || executesSmallOrders)
@@ -89,7 +89,7 @@ extension StoreMigration {
     guard problems.isEmpty else { throw MigrationFailure(.usage, problems) }
   }
 
-  /// Checks that nobody is told to remove a store so that the migration goes on.
+  /// Checks that no pause file is a store, which the user would be told to remove.
   ///
   /// - Throws: `MigrationFailure`.
   private func requireHoldsOfTheirOwn() throws(MigrationFailure) {

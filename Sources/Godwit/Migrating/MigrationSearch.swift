@@ -1,11 +1,10 @@
 import SystemCalls
 public import SystemPackage
 
-/// The migrations and fleets in folders that run, or of which something is known, found without
-/// writing.
+/// The running and known migrations and fleets in folders, found without writing.
 ///
-/// What tells of a migration is its work folder or the record beside its store. Folders within
-/// folders are looked through, but neither links nor folders whose names begin with a dot.
+/// A migration is found by its work folder or the record next to its store. Subfolders are
+/// searched, but neither links nor folders whose names begin with a dot.
 ///
 /// ```swift
 /// for path in MigrationSearch(["/data"]).paths {
@@ -20,7 +19,7 @@ public struct MigrationSearch: Sendable {
   public let paths: [FilePath]
   /// The folders of fleets, sorted.
   public let fleets: [FilePath]
-  /// What was not looked at, a sentence for each.
+  /// What was not searched, a sentence for each.
   public let gaps: [String]
 
   /// Folders within folders, so that links of other kinds lead to no endless search.
@@ -106,7 +105,7 @@ public struct MigrationSearch: Sendable {
   }
 }
 
-/// What a file or a folder tells of migrations by its name.
+/// The meaning of a file or folder for migrations, by its name.
 enum MigrationTrace: Hashable {
   /// It belongs to a migration, which has this path.
   case migration(FilePath)

@@ -40,8 +40,8 @@ public struct MigrationSeries: Sendable {
     target = try MigrationTarget(migration.target, configuration: migration.configuration)
   }
 
-  /// Migrates the stores; of those that nobody had begun with when the task was cancelled, and of
-  /// those that it interrupted, the same run goes on.
+  /// Migrates the stores; after a cancellation, the same run continues with the stores that were
+  /// interrupted or not begun.
   ///
   /// - Parameters:
   ///   - stores: the stores, each once.

@@ -63,7 +63,7 @@ struct NewVersion {
     return left.first { stated?.names.contains($0.version.name) ?? false } ?? left.first
   }
 
-  /// Whether an archive of the model says what the cached one says.
+  /// Whether an archive of the model has the same content as the cached one.
   private static func isArchived(
     _ model: ManagedObjectModel, as cached: ManagedObjectModel
   ) -> Bool {

@@ -61,8 +61,7 @@ public struct StoreMigration: Sendable {
   var executesSmallOrders = false
   /// Whether the result is thrown away.
   var isTrial = false
-  /// Whether a store that is migrated within an instant has no status file meanwhile, and is begun
-  /// anew where that is cut off.
+  /// Whether short runs write no status file, and start over after an interruption.
   package var leavesInstantsUntold = false
   /// The work that this migration shares with others of the same options.
   var shared: SharedWork?

@@ -20,7 +20,7 @@ extension StoreMigration {
       public var lostKeyCount: Int64
       /// Whether these are all, because an index that is whole names every row.
       public var isExact: Bool
-      /// The most rows that can have been lost, nil where nothing tells.
+      /// The maximum number of lost rows, nil if unknown.
       public var mostLost: Int64?
     }
 
@@ -36,7 +36,7 @@ extension StoreMigration {
     /// Pages that the file lacks at its end.
     public var pagesMissing: Int64
 
-    /// Everything that was lost, and what was mended, one sentence each.
+    /// Everything that was lost or repaired, one sentence each.
     public var notes: [String] {
       var notes = [
         "the store is damaged: \(CountText(rowsTaken, "row was", "rows were")) migrated"

@@ -16,13 +16,13 @@ final class StoreShares: Sendable {
     state = Mutex((Array(repeating: 0, count: stores.count), 0))
   }
 
-  /// Tells what is done of a store.
+  /// Reports the progress of a store.
   func reach(_ part: Double, of index: Int) { tell(part, of: index, isDone: false) }
 
-  /// Tells that a store is done.
+  /// Reports that a store is done.
   func end(_ index: Int) { tell(1, of: index, isDone: true) }
 
-  /// Tells one after the other, so that what is told never falls.
+  /// Reports one at a time, so that the reported share never falls.
   private func tell(_ part: Double, of index: Int, isDone: Bool) {
     state.withLock { state in
       state.parts[index] = max(state.parts[index], min(1, part))

@@ -5,7 +5,7 @@ import ObjectModel
 import Planning
 public import SystemPackage
 
-/// What two models say differently, and whether a store of the first can be migrated to the second.
+/// The differences of two models, and whether a store of the first can be migrated to the second.
 ///
 /// ```swift
 /// let diff = try ModelDiff(from: "Shop.xcdatamodeld/Shop 1.xcdatamodel", to: "Shop.xcdatamodeld")
@@ -16,9 +16,9 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
   public struct Change: Hashable, Sendable, Encodable {
     /// The aspect in words, such as `type` or `delete rule`.
     public var aspect: String
-    /// What the first model says, nil for nothing.
+    /// The value in the first model, nil for none.
     public var old: String?
-    /// What the second model says, nil for nothing.
+    /// The value in the second model, nil for none.
     public var new: String?
   }
 
@@ -54,7 +54,7 @@ public struct ModelDiff: Hashable, Sendable, Encodable {
     public var parts: [Part]
   }
 
-  /// Whether a lightweight migration is possible, as far as the models tell.
+  /// Whether a lightweight migration is possible, as far as the models show.
   public struct Inference: Hashable, Sendable, Encodable {
     /// Whether nothing in the models stands against it.
     public var isPossible: Bool

@@ -9,7 +9,7 @@ public import SystemPackage
 
 /// Writes a model as an `.xcdatamodel` of the same version, checked after writing.
 ///
-/// The model may be that of a store, such as one of SwiftData, for which there is no model file.
+/// The model may be that of a store, such as one of SwiftData, which has no model file.
 ///
 /// ```swift
 /// let report = try ModelExport(of: "default.store").write(to: "Shop.xcdatamodel")
@@ -19,7 +19,7 @@ public struct ModelExport: Sendable {
   public var model: FilePath
   /// The version of the bundle, nil for its current one.
   public var version: String?
-  /// Whether parts are left out that a model source cannot say and no version hash covers.
+  /// Whether parts are left out that a model source cannot express and no version hash covers.
   public var leavesOut = false
 
   /// Describes the export of a model.
@@ -30,7 +30,7 @@ public struct ModelExport: Sendable {
 
   /// What was written.
   public struct Report: Hashable, Sendable {
-    /// How many entities the model has, all of which hash as before.
+    /// The number of entities, which all have the same hashes as before.
     public var entities: Int
     /// Parts that were left out, one sentence each.
     public var leftOut: [String]
@@ -39,8 +39,8 @@ public struct ModelExport: Sendable {
   /// Writes the model into a new folder, reads it again and compares.
   ///
   /// - Parameter output: the folder, which has to be free and to end in `.xcdatamodel`.
-  /// - Throws: `MigrationFailure`, if a part cannot be said or an entity hashes differently;
-  ///   nothing is left behind then.
+  /// - Throws: `MigrationFailure`, if a part cannot be expressed or an entity has another hash; no
+  ///   folder is left then.
   @discardableResult
   public func write(to output: FilePath) throws(MigrationFailure) -> Report {
     try MigrationFailure.catching {
@@ -92,7 +92,7 @@ public struct ModelExport: Sendable {
     return try ModelBundle(model).version(named: version).model()
   }
 
-  /// Reads what was written, as whoever uses it will.
+  /// Reads what was written, as its users will.
   private func check(
     _ output: FilePath, hashes: [String: VersionHash], model: ManagedObjectModel
   ) throws {

@@ -90,7 +90,7 @@ public struct MigrationPolicies: Sendable {
     makers[className] = make
   }
 
-  /// Registers a closure as a policy: each object is made as the mapping says, and then changed.
+  /// Registers a closure as a policy: each object is made by the mapping, and then changed.
   ///
   /// ```swift
   /// policies.transform("Shop.BookPolicy") { source, destination in
@@ -118,7 +118,7 @@ public struct MigrationPolicies: Sendable {
   }
 }
 
-/// Changes each object that is made as its mapping says.
+/// Changes each object after its mapping has made it.
 private final class TransformingPolicy: EntityMigrationPolicy {
   private let change: (MigrationObject, MigrationObject) throws -> Void
 

@@ -24,7 +24,7 @@ struct ObjectPredicate {
     }
   }
 
-  /// Looks for keys of the object that its entity does not have, and variables without a value.
+  /// Finds keys of the object that its entity does not have, and variables without a value.
   private static func check(
     _ expression: ValueExpression, of entity: Entity, in model: ManagedObjectModel, text: String
   ) throws(MigrationFailure) {

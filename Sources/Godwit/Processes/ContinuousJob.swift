@@ -1,16 +1,16 @@
 import Foundation
 package import SystemPackage
 
-/// What a server that runs tests tells the programs of a job by its environment.
+/// The environment of a job on a server that runs tests.
 package struct ContinuousJob: Hashable, Sendable {
-  /// The folder of the repository; the current one where no server says another.
+  /// The folder of the repository; by default the current one.
   package var root: FilePath
   /// The current folder.
   package var folder: FilePath
   /// The file to which summaries in Markdown are appended; nil where there is none.
   package var summary: FilePath?
 
-  /// Takes what the variables of GitHub Actions and GitLab say.
+  /// Reads the variables of GitHub Actions and GitLab.
   package init(environment: [String: String], folder: FilePath) {
     func path(_ name: String) -> FilePath? {
       environment[name].flatMap { $0.isEmpty ? nil : FilePath($0) }

@@ -68,7 +68,7 @@ public enum GodwitWorker {
     }
   }
 
-  /// Says what does not come from the coordinator; the exit status.
+  /// Reports what is missing from the coordinator, and returns the exit status.
   private static func silence(_ missing: String) -> Int32 {
     let words =
       "godwit: worker: no \(missing) comes on standard input: the launcher must forward standard "

@@ -39,7 +39,7 @@ package enum ToolProcess {
     return [resolved, folder?.pushing(path).lexicallyNormalized()].compactMap(\.self)
   }
 
-  /// Calls a block, on a thread of its own, when a signal asks the process to stop.
+  /// Calls a block, on a thread of its own, when a signal requests the process to stop.
   ///
   /// These are SIGINT, SIGTERM, SIGQUIT, and SIGHUP, which comes when its terminal is closed.
   /// They have no other effect from now on. What the process was started to ignore stays ignored.
@@ -52,7 +52,7 @@ package enum ToolProcess {
     return { signals.forget() }
   }
 
-  /// Runs something that is cancelled when a signal asks the process to stop.
+  /// Runs an operation that is cancelled when a signal requests the process to stop.
   package static func cancellable<Answer: Sendable>(
     _ body: @escaping @Sendable () async throws -> Answer
   ) async throws -> Answer {
@@ -63,7 +63,7 @@ package enum ToolProcess {
   }
 
   /// Calls a block before a signal ends or stops the process, as it would have without, and another
-  /// one when the process goes on after a stop (Ctrl-Z); both on threads of their own.
+  /// one when the process continues after a stop (Ctrl-Z); both on threads of their own.
   ///
   /// - Returns: a function after which these signals have no effect at all.
   package static func aroundSignals(
@@ -85,7 +85,7 @@ package enum ToolProcess {
     Processes.terminalSize(of: descriptor)
   }
 
-  /// Runs a program that lies beside this one in its place, with the same arguments.
+  /// Replaces this program with one next to it, with the same arguments.
   ///
   /// - Throws: `MigrationFailure`, if it is not there; otherwise it never returns.
   package static func become(

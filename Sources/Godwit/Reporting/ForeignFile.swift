@@ -29,7 +29,7 @@ enum ForeignFile {
     return nil
   }
 
-  /// Why a file is not there, as far as its placeholder tells.
+  /// Why a file is not there, as far as its placeholder shows.
   static func absence(of file: FilePath) -> String {
     guard let name = file.lastComponent,
       let placeholder = FilePath.Component(".\(name.string).icloud"),

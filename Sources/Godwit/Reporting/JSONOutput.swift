@@ -9,7 +9,7 @@ package enum JSONOutput {
     try text(value, formatting: .prettyPrinted)
   }
 
-  /// The value as JSON on one line, of which many make a stream.
+  /// The value as JSON on one line, for streams.
   package static func line(value: some Encodable) throws -> JSONText {
     try text(value, formatting: [])
   }

@@ -2,7 +2,7 @@ import Mapping
 import MigrationCoordinator
 import Planning
 
-/// A document of what a migration made of which store, by which others check both stores.
+/// A document of a migration and both stores, with which others can check the stores.
 ///
 /// ```swift
 /// let receipt = try MigrationReceiptFiles(["receipt.json"], of: migration)
@@ -100,7 +100,7 @@ public struct MigrationReceipt: Hashable, Sendable, Codable {
     public var relationship: String?
     /// How many there were before the stage.
     public var `in`: Int64
-    /// Those of `in` that go on.
+    /// Those of `in` that are kept.
     public var out: Int64
     /// The others.
     public var dropped: [Drop]

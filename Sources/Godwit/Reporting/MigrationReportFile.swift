@@ -55,7 +55,7 @@ public struct MigrationReportFile: Sendable {
     try write(result.core)
   }
 
-  /// Writes the report of a migration that has no result, with what went on until it failed.
+  /// Writes the report of a migration without a result, with its activities until it failed.
   ///
   /// - Throws: `MigrationFailure`, if it cannot be written.
   public func write(_ failure: MigrationFailure) throws(MigrationFailure) {
@@ -101,7 +101,7 @@ extension MigrationReport {
 }
 
 extension MigrationReport.Reason {
-  /// Takes what programs are told of a reason.
+  /// Takes the fields of a reason for programs.
   init(_ reason: MigrationFailure.Reason) {
     self.init(cause: reason.cause.name, sentence: reason.description)
     (entity, property, count) = (reason.entity, reason.property, reason.count)
@@ -118,7 +118,7 @@ final class LastRun: Sendable {
   /// The recorder of the run; nil before the first.
   var recorder: RunRecorder? { state.withLock(\.self) }
 
-  /// Begins another run, of which the observer hears as well.
+  /// Begins another run, which also reports to the observer.
   func begin(observer: any RunObserver) -> RunRecorder {
     let recorder = RunRecorder(observer: observer)
     state.withLock { $0 = recorder }

@@ -15,7 +15,7 @@ struct MigrationSummary {
     let rowsIn, rowsOut: Int64
     /// How many were dropped, and why.
     let drops: String
-    /// Whether nobody counted them.
+    /// Whether they were not counted.
     let isEstimated: Bool
   }
 
@@ -30,7 +30,7 @@ struct MigrationSummary {
 
   init(_ report: MigrationReport) { self.report = report }
 
-  /// Entities that have objects: those of which some were dropped first, then by their number.
+  /// Entities that have objects: those with dropped objects first, then by their number.
   var entities: [Entity] {
     report.accounts.flatMap { account in
       let names = report.models?.names(afterStage: account.stage) ?? [:]
@@ -49,7 +49,7 @@ struct MigrationSummary {
     }
   }
 
-  /// The entities of which mapping models made objects, besides those that go on.
+  /// The entities whose objects mapping models made, besides those that continue.
   var made: [Made] {
     report.accounts.flatMap { account in
       let names = report.models?.names(afterStage: account.stage) ?? [:]

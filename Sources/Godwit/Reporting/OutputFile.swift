@@ -9,7 +9,7 @@ import SystemPackage
 /// nothing but an earlier one.
 struct OutputFile: Sendable {
   let path: FilePath
-  /// Stores beside which nothing of theirs may be replaced.
+  /// Stores whose own files next to them must not be replaced.
   private let stores: [FilePath]
   /// What is written.
   private let noun: String
@@ -54,7 +54,7 @@ struct OutputFile: Sendable {
   /// Writes a text, to a file atomically.
   ///
   /// - Parameters:
-  ///   - what: the subject of the sentence that says that it cannot be written.
+  ///   - what: the subject of the sentence if it cannot be written.
   ///   - syncs: whether it is on the disk then.
   /// - Throws: `MigrationFailure`, if it cannot be made or written.
   func write(

@@ -53,7 +53,7 @@ public struct ReceiptCheck: Sendable {
     public var role: Role?
     /// Its SHA-256, with what its `-wal` holds.
     public var sha256: String
-    /// How it differs, one sentence each; empty if it is as the receipt says.
+    /// How it differs, one sentence each; empty if it matches the receipt.
     public var differences: [String]
   }
 
@@ -66,7 +66,7 @@ public struct ReceiptCheck: Sendable {
     public var contradictions: [String]
     /// The stores, in the order in which they were named.
     public var stores: [Finding]
-    /// Whether all of them are as the receipt says, which does not contradict itself.
+    /// Whether all of them match the receipt, and the receipt does not contradict itself.
     public var isAlike: Bool
 
     init(receipt: FilePath, contradictions: [String], stores: [Finding]) {
@@ -114,7 +114,7 @@ public struct ReceiptCheck: Sendable {
         let sealed = try SealedStore(store, versions: [], models: models, acceptsDamage: true)
         return finding(sealed.description)
       }
-      // One store in the place of both would pass for a check of both.
+      // The same store given twice would pass for a check of both.
       if let role = next.role, let other = found.first(where: { $0.role == role }) {
         next.differences.append("\(other.store) is that store already: name the other one.")
       }
@@ -147,7 +147,7 @@ public struct ReceiptCheck: Sendable {
 }
 
 extension MigrationReceipt.Store {
-  /// How a store differs from what a receipt says of it, one sentence each.
+  /// The differences between a store and its receipt, one sentence each.
   fileprivate func differences(from expected: Self) -> [String] {
     var lines: [String] = []
     if sha256 != expected.sha256 {
@@ -171,7 +171,7 @@ extension MigrationReceipt.Store {
     return lines
   }
 
-  /// What a receipt says of a store with these very bytes and what they are not.
+  /// The fields of a receipt that differ although the bytes are equal.
   private func contradictions(to expected: Self) -> [String] {
     var lines: [String] = []
     if uuid != expected.uuid { lines.append("its UUID is \(uuid), not \(expected.uuid).") }

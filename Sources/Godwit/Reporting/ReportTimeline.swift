@@ -6,7 +6,7 @@ extension MigrationReport {
 }
 
 extension RunRecording {
-  /// When what went on: phases and workers as bars, rows per second and memory as curves.
+  /// The activities over time: phases and workers as bars, rows per second and memory as curves.
   var timeSection: Page.Section? {
     guard seconds > 0 else { return nil }
     var section = Page.Section("Time")
@@ -64,7 +64,7 @@ extension RunRecording {
     return names
   }
 
-  /// The work orders in lanes, each of which a worker could have done one after the other.
+  /// The work orders in lanes; one worker could have done those of a lane.
   private var laidOut: [[OrderSpan]] {
     var lanes: [[OrderSpan]] = []
     for order in workOrders {
@@ -81,7 +81,7 @@ extension RunRecording {
     return lanes
   }
 
-  /// Rows per second over a hundredth of the run: workers tell now and then how far they are.
+  /// Rows per second over a hundredth of the run: workers report their progress periodically.
   private var rates: [CurvePicture.Point] {
     let window = max(0.5, seconds / 100)
     var first = 0

@@ -8,13 +8,13 @@ public import SystemPackage
 
 // (1) The store that is migrated is only read. Handlers get a store of the stage's own.
 // (2) A stage is done once its number is in `stages.json`, which names the source and all versions;
-// the stores of an unfinished stage are made anew, so that no handler meets its own changes.
+// the stores of an unfinished stage are made again, so that no handler meets its own changes.
 // (3) The output appears when all stages are done, at once.
 
 /// A migration in stages with code between them, like `NSStagedMigrationManager`.
 ///
-/// Each stage is a migration into a store of its own, in a folder beside the output; a run that was
-/// interrupted resumes with the first stage that is not done.
+/// Each stage is a migration into a store of its own, in a folder next to the output; a run that
+/// was interrupted resumes with the first stage that is not done.
 ///
 /// ```swift
 /// var migration = StoreMigration(store: "Shop.sqlite", to: "Shop 4.mom")

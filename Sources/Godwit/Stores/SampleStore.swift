@@ -23,8 +23,8 @@ public struct SampleStore: Sendable {
   public var version: String?
   /// The number of objects, in equal shares over the entities that are not abstract.
   public var objects: Int64
-  /// The transactions of persistent history, in each of which objects change; without any and
-  /// without `changes`, the store keeps none.
+  /// The number of transactions in the persistent history; without it and `changes`, the store has
+  /// no history.
   public var transactions: Int64?
   /// The changes of all transactions together, eight for each if that is left open.
   public var changes: Int64?
@@ -56,7 +56,7 @@ public struct SampleStore: Sendable {
     public var bytes: Int64
     /// How many external files were made.
     public var externalFiles: Int64
-    /// Properties whose values are not what the model asks for, one sentence each.
+    /// Properties whose values do not follow the model, one sentence each.
     public var notes: [String]
   }
 

@@ -10,7 +10,7 @@ import SystemPackage
 
 /// A store as a receipt describes it: hashes of its files, and what it has.
 struct SealedStore {
-  /// What the receipt says of it.
+  /// Its fields in the receipt.
   var description: MigrationReceipt.Store
   /// By what its main file is known again.
   let fingerprint: SourceFingerprint
@@ -98,7 +98,7 @@ enum FileHash {
     for name in names {
       let path = folder.appending(name)
       let status = try Files.fileStatus(path, followLinks: false)
-      // Opening a pipe would wait for whoever writes to it.
+      // Opening a pipe would wait for a writer.
       guard status.kind == .file else { continue }
       result.count += 1
       result.bytes += status.size

@@ -16,7 +16,7 @@ extension StoreMigration {
       /// References led to an object that was removed: a duplicate, or one without a mandatory
       /// relationship.
       case removedTarget
-      /// The entity numbers beside references are of no entity that the relationship leads to.
+      /// The entity numbers next to references are of no entity that the relationship can lead to.
       case unknownReference
       /// References of one-to-one relationships lead to objects that lead elsewhere.
       case oneSided

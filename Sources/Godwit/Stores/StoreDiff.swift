@@ -184,7 +184,7 @@ public struct StoreDiff: Sendable {
     return route?.route.steps ?? []
   }
 
-  /// Compares the stores, neither of which is changed.
+  /// Compares the stores and changes neither.
   ///
   /// - Parameter progress: is called with the name of each table before it is read.
   /// - Throws: `MigrationFailure`, if one of them cannot be read or its model is not found.

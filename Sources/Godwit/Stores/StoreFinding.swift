@@ -42,7 +42,7 @@ extension StoreCheck {
     public var losses: [StoreMigration.Loss] = []
     /// The new objects that mapping models make; nil where they make none.
     public var newObjects: [StoreMigration.NewObjects]?
-    /// What a salvage takes and loses; nil where the store is not damaged, or where nobody asked.
+    /// What a salvage keeps and loses; nil if the store is not damaged, or not requested.
     public var salvage: StoreMigration.Salvage?
     /// Indexes of the model that a store of its version lacks; nil where there are none.
     public var indexes: String?
@@ -66,7 +66,7 @@ extension StoreCheck {
 }
 
 extension StoreCheck.Finding {
-  /// The finding for a store that nobody looked at, since the check was interrupted.
+  /// The finding for a store that was not checked, since the check was interrupted.
   public static func interrupted(_ entry: StoreSearch.Entry) -> Self {
     var finding = Self(store: entry.path)
     finding.note(
@@ -89,7 +89,7 @@ extension StoreCheck.Finding {
   }
 
   mutating func note(_ result: StoreMigration.Result) {
-    // What was lost is known better than what would be; and every step was looked at.
+    // Actual losses are known better than expected ones, and every step was checked.
     losses = result.losses
     stepsNotLookedAt = 0
     (untried, untriedNote) = ([], nil)
@@ -107,7 +107,7 @@ extension StoreCheck.Finding {
     coreDataCode = failure.coreDataCode
   }
 
-  /// What is to be said of the store besides whether it can be migrated, and why not.
+  /// Remarks on the store besides whether it can be migrated, and why not.
   ///
   /// - Parameter settlesDefects: whether something is done about defects in every step.
   public func notes(settlesDefects: Bool) -> [String] {

@@ -56,7 +56,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     /// What each composite attribute consists of, in words, as `Entity.attribute`.
     public var composites: [String: String]
 
-    /// The version identifiers that say something, as a list for people.
+    /// The meaningful version identifiers, as a list for people.
     var identifierWords: String {
       let named = identifiers.filter { !$0.isEmpty }
       return named.isEmpty
@@ -70,7 +70,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     }
   }
 
-  /// The files of external values beside a store.
+  /// The files of external values next to a store.
   public struct ExternalFiles: Hashable, Sendable, Encodable {
     /// How many regular files there are.
     public var files: Int64 = 0

@@ -6,8 +6,8 @@ public import SystemPackage
 
 /// Objects of an entity in a store, as people read them.
 ///
-/// They are read one after the other in the order of their keys, so memory does not grow with their
-/// number; of long texts and bytes the beginning is read, unless all is asked for.
+/// They are read one by one in key order, so memory does not grow with their number. Of long texts
+/// and bytes only the beginning is read, unless all is requested.
 ///
 /// ```swift
 /// var books = StoreObjects(of: "Book", in: "Shop.sqlite")
@@ -37,7 +37,7 @@ public struct StoreObjects: Sendable {
 
   /// What was read.
   public struct Outcome: Hashable, Sendable, Encodable {
-    /// How many objects the entity and its subentities have, whatever the predicate says.
+    /// The number of objects of the entity and its subentities, independent of the predicate.
     public var total: Int64
     /// How many were read.
     public var shown: Int64
@@ -129,7 +129,7 @@ extension StoreObjects {
 
   /// An object.
   public struct Object: Hashable, Sendable, Encodable {
-    /// Its own entity, which may be a subentity of the one that was asked for.
+    /// Its own entity, which may be a subentity of the requested one.
     public var entity: String
     /// The key of its row (`Z_PK`).
     public var key: Int64

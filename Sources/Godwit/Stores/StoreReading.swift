@@ -2,8 +2,8 @@ import StoreFormat
 
 /// How far a pass over a large table is, while a store is checked, planned for or inspected.
 ///
-/// A store is read in several passes, whose number nobody knows beforehand, so the share is that of
-/// one pass and not of the call.
+/// A store is read in several passes, whose number is not known beforehand, so the share is that of
+/// one pass.
 ///
 /// ```swift
 /// let preparation = try await StoreReading.reporting(to: {

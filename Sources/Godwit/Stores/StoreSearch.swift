@@ -7,8 +7,8 @@ public import SystemPackage
 ///
 /// In folders, and in folders within them, files are stores that begin as SQLite databases do and
 /// have Core Data's tables. No link is followed there, and nothing but regular files is opened.
-/// What is not looked at is told in ``passedOver``; what should be a store and is none, or cannot
-/// be read, is among the ``entries``, as is a folder without any store.
+/// Skipped files are in ``passedOver``. A file that should be a store but is none, or cannot be
+/// read, is in ``entries``, as is a folder without a store.
 public struct StoreSearch: Sendable {
   /// A store, or a place where none can be read.
   public struct Entry: Hashable, Sendable {
@@ -70,7 +70,7 @@ public struct StoreSearch: Sendable {
   private var members = 0
   /// Things that were passed over.
   private var passedCount = 0
-  /// Stores and places that are told already, each as often as it was met.
+  /// Stores and places that were already reported.
   private var met = 0
 
   /// Is called with each entry instead of keeping it, where memory must not grow with the stores.
@@ -93,7 +93,7 @@ public struct StoreSearch: Sendable {
     }
   }
 
-  /// An error of whoever takes the entries.
+  /// An error of the receiver of entries.
   private struct Undelivered: Error { let cause: any Error }
 
   private mutating func keep(_ entry: Entry, to deliver: Delivery?) throws {
@@ -111,7 +111,7 @@ public struct StoreSearch: Sendable {
     if deliver == nil { passedOver.append(PassedOver(path: path, reason: reason)) }
   }
 
-  /// Looks at files and through folders; what was named itself may be a link.
+  /// Searches files and folders; a path that was named itself may be a link.
   public init(_ places: [FilePath]) { self.init(places, mostMembers: 50_000) }
 
   init(_ places: [FilePath], mostMembers: Int) {
@@ -121,7 +121,7 @@ public struct StoreSearch: Sendable {
         if try Files.fileStatusIfPresent(place)?.isDirectory == true {
           try take(folder: place, to: nil)
         } else if isNew(place) {
-          // What it is instead of a store, the check says.
+          // The check reports what it is instead of a store.
           entries.append(Entry(path: place, failure: nil))
         }
       } catch {
@@ -218,7 +218,7 @@ public struct StoreSearch: Sendable {
       // A main file may be empty as long as all of it lies in its log.
       return isNamed || hasLog ? nil : .noStore
     }
-    // Of a damaged one it is not known; then the check says what is wrong.
+    // Of a damaged one it is unknown; the check then reports the error.
     let access = try? SourceAccess.open(path)
     defer { access?.release() }
     let isOther = access.map { try? StoreReader.isOtherDatabase($0.readable) } ?? nil
@@ -237,13 +237,14 @@ public struct StoreSearch: Sendable {
   }
 }
 
-/// What is to be done with a file or a folder in a folder, as far as its name tells.
+/// How to treat a file or folder in a folder, by its name.
 enum FolderMember: Hashable {
-  /// It belongs to a store beside it.
+  /// It belongs to a store next to it.
   case part
   case passedOver(StoreSearch.PassedOver.Reason)
   case folder
-  /// What a regular file is, its first bytes tell; with a `-wal` beside it, they may not be there.
+  /// The first bytes show the kind of a regular file; with a `-wal` next to it, they may be
+  /// missing.
   case file(isNamedLikeStore: Bool, hasLog: Bool)
 
   private static let logs = ["-wal", "-shm", "-journal"]
@@ -254,7 +255,7 @@ enum FolderMember: Hashable {
     "xcdatamodeld", "xcdatamodel", "momd", "xcmappingmodel",
   ]
 
-  /// Decides by a name and the names beside it.
+  /// Decides by a name and the other names in the folder.
   init(name: String, isFolder: Bool, beside: Set<String>) {
     if Self.isExternalData(name) {
       self = .part

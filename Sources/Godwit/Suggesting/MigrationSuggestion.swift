@@ -18,7 +18,7 @@ public struct MigrationSuggestion: Hashable, Sendable, Encodable {
     public var evidence: String
   }
 
-  /// Names that are new and names that are gone, of which nothing tells which continues which.
+  /// New names and removed names that cannot be paired.
   public struct Unclear: Hashable, Sendable, Encodable {
     /// `entity`, `attribute` or `relationship`.
     public var kind: String
@@ -58,7 +58,7 @@ public struct MigrationSuggestion: Hashable, Sendable, Encodable {
   public var patch: String?
   /// The renamings of the patch.
   public var renamings: [Renaming]
-  /// Renamings that only the author of the model can tell.
+  /// Renamings that only the author of the model can decide.
   public var unclear: [Unclear]
   /// The options.
   public var choices: [Choice]

@@ -9,7 +9,7 @@ import SystemPackage
 struct ModelPatch {
   /// The file `contents` of the version.
   let file: FilePath
-  /// The renamings that the patch says; those that its source has no place for are missing.
+  /// The renamings in the patch, without those that its source has no place for.
   let renamings: [RenamingProposal]
   private let old: [String]
   private let new: [String]

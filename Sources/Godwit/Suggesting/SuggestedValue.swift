@@ -1,7 +1,7 @@
 import Foundation
 import ObjectModel
 
-/// An expression for an attribute whose values the models do not tell.
+/// An expression for an attribute whose values do not follow from the models.
 struct SuggestedValue {
   /// The attribute of the new model.
   private let attribute: Attribute
@@ -12,7 +12,7 @@ struct SuggestedValue {
     (self.attribute, self.isUnique) = (attribute, isUnique)
   }
 
-  /// A value for objects that have none; nil for types of which none is better than another.
+  /// A value for objects that have none; nil for types without a neutral value.
   var constant: String? {
     switch attribute.type {
     case .string: isUnique ? "CAST(uuid(), \"NSString\")" : "\"\""

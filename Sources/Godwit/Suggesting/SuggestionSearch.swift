@@ -40,7 +40,7 @@ struct SuggestionSearch {
   private let folder: TemporaryFolder
   private let old: ManagedObjectModel
   private let proposals: [SuggestedRenaming]
-  /// What could continue what, and nothing tells which.
+  /// Names that could be paired in several ways.
   private let unclear: [MigrationSuggestion.Unclear]
   /// The patch that the trials assume.
   private(set) var patch: ModelPatch?
@@ -151,7 +151,7 @@ struct SuggestionSearch {
     add(["--set", setting], for: reason)
   }
 
-  /// An expression for values of another type, if those that were looked at convert.
+  /// An expression for values of another type, if the sampled values convert.
   private func conversion(
     of before: (attribute: Attribute, entity: Entity), to value: SuggestedValue
   ) -> String? {
@@ -165,7 +165,7 @@ struct SuggestionSearch {
     return value.converting(attribute.name, of: attribute.type)
   }
 
-  /// How many texts are looked at before a conversion of them is suggested.
+  /// The number of texts sampled before a conversion is suggested.
   private static let textsTried = 1_000
 
   /// The attribute of the store's model that one of the new model continues, and its entity.

@@ -74,7 +74,7 @@ extension StoreMigration {
 }
 
 extension MigrationFailure.Reason.Cause {
-  /// Whether a version between may say what two versions leave open.
+  /// Whether an intermediate version may decide what two versions leave open.
   var isLiftedByVersions: Bool {
     switch self {
     case .attributeBecameRelationship, .relationshipBecameAttribute, .destinationEntityChanged,

@@ -8,7 +8,7 @@ struct SuggestionTrial {
   /// What came of a trial, and what would still stand in the way.
   typealias Outcome = (found: MigrationSuggestion.Trial, refusals: [MigrationFailure.Reason])
 
-  /// The bytes of a store of which a copy is migrated.
+  /// The maximum size of a store whose copy is migrated.
   private static let mostTried: Int64 = 256 << 20
 
   private let state: StoreMigration

@@ -23,11 +23,11 @@ public struct StoreVerification: Sendable {
   public var new: FilePath
   /// How many differences the report keeps; all are counted.
   public var limit = 100
-  /// The migration that made the new store, as far as its maker is known to have asked for it.
+  /// The migration that made the new store, as far as its request is known.
   private var migration: StoreMigration
-  /// Whether `migration` leaves nothing open that a record could tell.
+  /// Whether `migration` is complete without a record.
   var saysAll = false
-  /// Whether this process has made the new store, and nobody else writes it.
+  /// Whether this process has made the new store, and no other one writes it.
   var isOwn = false
 
   /// Creates a comparison of a new store with the one from which it was made.
@@ -65,7 +65,7 @@ public struct StoreVerification: Sendable {
     set { migration.configuration = newValue }
   }
 
-  /// Places to search for the models of both stores, and for mapping models beside them.
+  /// Places to search for the models of both stores, and for mapping models next to them.
   public var models: [FilePath] {
     get { migration.models }
     set { migration.models = newValue }
@@ -73,7 +73,7 @@ public struct StoreVerification: Sendable {
 
   /// The mapping models and the versions by which the migration went.
   ///
-  /// Where nothing is named, the record beside the new store tells.
+  /// If nothing is named, the record next to the new store decides.
   public var routing: MigrationRouting {
     get { migration.routing }
     set { migration.routing = newValue }

@@ -11,23 +11,23 @@ import SystemCalls
 import SystemPackage
 import Verification
 
-/// What `verify` is asked for besides the two stores.
+/// The request of `verify` besides the two stores.
 struct VerificationRequest {
   /// The migration that made the new store, as far as the caller names it.
   var migration: MigrationRequest
   /// The models that the new store should have; empty takes the model that its metadata name.
   var target: [FilePath]
-  /// Whether this process has made the new store, and nobody else writes it.
+  /// Whether this process has made the new store, and no other one writes it.
   var isOwn: Bool
-  /// Whether the caller has said by which way the new store was made.
+  /// Whether the caller has named the route of the new store.
   var namesWay: Bool { saysAll || migration.namesRoute || migration.choosesRows }
-  /// Whether the caller says where the versions are among which a way is found.
+  /// Whether the caller has named places of versions for the route.
   var namesPlaces: Bool { !target.isEmpty || !migration.models.isEmpty }
   /// Whether the caller leaves nothing open.
   var saysAll: Bool
 }
 
-/// Both stores, opened without changing them, and what is recorded beside them.
+/// Both stores, opened without changing them, and the records next to them.
 struct VerificationStores {
   let old: FilePath
   let new: FilePath
@@ -47,7 +47,7 @@ struct VerificationStores {
     var cause: StoreError
   }
 
-  /// Opens both stores, and completes the request by the record beside them.
+  /// Opens both stores, and completes the request by the record next to them.
   init(old: FilePath, new: FilePath, request: VerificationRequest) throws {
     let (old, new) = (try Self.resolved(old), try Self.resolved(new))
     (self.old, self.new, self.request) = (old, new, request)
@@ -67,7 +67,7 @@ struct VerificationStores {
     (before, salvaged) = (salvage.access, salvage.found)
   }
 
-  /// What a store says of itself, nil where that cannot be read.
+  /// The metadata of a store, nil if unreadable.
   private static func identity(_ access: SourceAccess) throws -> VerificationRecord.Identity? {
     try ifReadable { try StoreReader(immutable: access.readable).metadata() }.map { .init($0) }
   }
@@ -92,7 +92,7 @@ struct VerificationStores {
 extension VerificationRequest {
   /// Takes from a record what the caller left open.
   ///
-  /// - Returns: the choices of which this version knows nothing.
+  /// - Returns: the choices that this version does not know.
   fileprivate mutating func complete(by way: RecordedWay) -> [String] {
     let unknown = migration.take(stated: way.choices)
     if migration.joinTables.isEmpty { migration.joinTables = way.joinTables }
@@ -112,7 +112,7 @@ struct VerificationInputs {
   private var unsupported: [String] = []
   private var expected: ExpectedMigration?
   private let scratch: TemporaryFolder
-  /// The choices for which the old store gives occasion.
+  /// The choices that the old store makes relevant.
   var occasions: [MigrationChoice] {
     guard let expected, let model = version.model else { return [] }
     return ExpectedMigration.occasions(
@@ -220,7 +220,7 @@ struct VerificationInputs {
     order.dropsHistory = migration.history == .drop
     order.expectsNewUUID = migration.givesNewUUID
     order.policies = migration.policies
-    // The models of both stores themselves, of which a route may know others that hash alike.
+    // The models of both stores themselves, which a route may replace by others with equal hashes.
     if let source, let destination = version.model, !order.steps.isEmpty {
       order.steps[0].source = source
       order.steps[order.steps.count - 1].destination = destination

@@ -6,10 +6,9 @@ import StoreFormat
 import SystemCalls
 import SystemPackage
 
-/// What the records beside two stores state of the way from the one to the other.
+/// The statements of records next to two stores about the route between them.
 ///
-/// It says what to expect, and no more: what the new store should have is computed from the old
-/// one.
+/// It only states what to expect: the content of the new store is computed from the old one.
 struct VerificationRecord {
   /// A record that is about both stores.
   struct Found {
@@ -34,10 +33,10 @@ struct VerificationRecord {
   private(set) var found: Found?
   /// Records that are about other stores, or about another version of one of them.
   private(set) var foreign: [FilePath] = []
-  /// Whether a record, or the name of one, says that the old one was made of the new one.
+  /// Whether a record, or the name of one, states that the old one was made from the new one.
   private(set) var isReverse = false
 
-  /// What a store says of itself.
+  /// The metadata of a store.
   struct Identity {
     var uuid: String
     var hash: String
@@ -47,13 +46,13 @@ struct VerificationRecord {
     }
   }
 
-  /// Whether a record beside the new store says that the old one was damaged.
+  /// Whether a record next to the new store states that the old one was damaged.
   static func statesSalvage(_ new: FilePath) -> Bool {
     guard let record = try? OutcomeFile(beside: new).read() else { return false }
     return record.way?.choices["--salvage"] != nil
   }
 
-  /// Looks beside the new store, and beside the old one for a record that names the new one.
+  /// Searches next to the new store, and next to the old one for a record that names the new one.
   init(old: FilePath, new: FilePath, before: Identity?, after: Identity?) {
     for store in [new, old] {
       let file = OutcomeFile(beside: store)
@@ -78,8 +77,8 @@ struct VerificationRecord {
 }
 
 extension RecordedWay {
-  /// Whether it is the way between two stores; what a damaged one says of itself may be wrong in
-  /// one of two points.
+  /// Whether it is the way between two stores; the metadata of a damaged one may be wrong in one of
+  /// two points.
   fileprivate func leads(
     from old: VerificationRecord.Identity?, to new: VerificationRecord.Identity?
   ) -> Bool {

@@ -72,9 +72,9 @@ extension StoreVerification {
     public let new: FilePath
     /// The steps that the comparison assumes; empty if both stores are of one version.
     public let route: [Step]
-    /// The record that says how the new store was made; nil where none is about both stores.
+    /// The record of how the new store was made; nil if no record is about both stores.
     public var record: FilePath? { way.record }
-    /// Whether it is known how the new store was made: by a record, or since the caller said so.
+    /// Whether it is known how the new store was made: by a record or by the caller.
     public var knowsWay: Bool { way.isKnown }
     let core: VerificationReport
     let way: VerifiedWay

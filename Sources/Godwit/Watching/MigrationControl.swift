@@ -10,9 +10,9 @@ public import SystemPackage
 /// defer { Task { try await control.resume() } }
 /// ```
 ///
-/// Requests go through the migration's status file, so whoever may write that file may make them:
+/// Requests go through the migration's status file, so users who can write that file can send them:
 /// the user who runs the migration, and root. The one that runs in the calling process is cancelled
-/// by ``RunningMigration/cancel()`` and cannot be asked for anything else.
+/// by ``RunningMigration/cancel()`` and accepts no other requests.
 public struct MigrationControl: Sendable {
   /// The store being migrated, its output, or the work folder.
   public let path: FilePath
@@ -25,39 +25,39 @@ public struct MigrationControl: Sendable {
 
   /// What came of a request.
   public struct Answer: Sendable {
-    /// Whether the migration does as it was asked; false if it has not within the time given, and
-    /// may do so later.
+    /// Whether the migration has obeyed; false if it has not within the given time, and may do so
+    /// later.
     public var isDone: Bool
     /// The state of the migration.
     public var status: MigrationMonitor.Status
   }
 
-  /// Lets the migration stand still at the next safe point, until ``resume(within:)``.
+  /// Pauses the migration at the next safe point, until ``resume(within:)``.
   ///
   /// Workers stop between two batches of rows, the coordinator between two steps. All processes
   /// stay, and so do the locks on the store.
   ///
-  /// - Parameter time: how long to wait until it stands still.
-  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  /// - Parameter time: how long to wait until it is paused.
+  /// - Throws: `MigrationFailure`, if there is no migration that accepts requests.
   @discardableResult
   public func pause(within time: Duration = .seconds(10)) async throws(MigrationFailure) -> Answer {
     try await ask(within: time, until: .standing) { $0.wish = .pause }
   }
 
-  /// Lets a paused migration go on.
+  /// Resumes a paused migration.
   ///
-  /// - Parameter time: how long to wait until it goes on.
-  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  /// - Parameter time: how long to wait until it continues.
+  /// - Throws: `MigrationFailure`, if there is no migration that accepts requests.
   @discardableResult
   public func resume(within time: Duration = .seconds(10)) async throws(MigrationFailure) -> Answer
   {
     try await ask(within: time) { $0.wish = .run }
   }
 
-  /// Stops the migration; what it has done stays, and the same command goes on from there.
+  /// Stops the migration; completed work stays, and the same command resumes it.
   ///
   /// - Parameter time: how long to wait until it has stopped.
-  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  /// - Throws: `MigrationFailure`, if there is no migration that accepts requests.
   @discardableResult
   public func cancel(within time: Duration = .seconds(10)) async throws(MigrationFailure) -> Answer
   {
@@ -98,7 +98,7 @@ public struct MigrationControl: Sendable {
   ///   - workers: how many workers may run at once, 1 to 256; nil for as many as before.
   ///   - rate: how much all of them together may read; nil for as much as before.
   ///   - time: how long to wait until the migration has taken the request.
-  /// - Throws: `MigrationFailure`, if there is no migration that could be asked.
+  /// - Throws: `MigrationFailure`, if there is no migration that accepts requests.
   @discardableResult
   public func set(
     workers: Int? = nil, rate: Rate? = nil, within time: Duration = .seconds(10)

@@ -48,14 +48,14 @@ public enum MigrationEvent: Hashable, Sendable {
   }
 }
 
-/// Tells events from what a migration reports of its progress.
+/// Makes events from the progress of a migration.
 public struct MigrationEvents: Sendable {
   private var isPlanned = false
   private var phase: MigrationProgress.Phase?
   private var orders: [Int: MigrationProgress.WorkOrder] = [:]
   private var told: Double?
 
-  /// Seconds between two events that tell how far a migration is.
+  /// Seconds between two events of progress.
   public static let pace = 5.0
 
   /// Begins before the first progress.
@@ -152,7 +152,7 @@ public struct MigrationEventRecord: Encodable, Sendable {
       bytesDone, bytesTotal, message, level, facts, outcome, exitStatus, coreDataCode, sentences
   }
 
-  /// Encodes one object: `version`, `time`, the name of the event, and what it tells.
+  /// Encodes one object: `version`, `time`, the name of the event, and its fields.
   public func encode(to encoder: any Encoder) throws {
     var object = encoder.container(keyedBy: CodingKeys.self)
     try object.encode(1, forKey: .version)

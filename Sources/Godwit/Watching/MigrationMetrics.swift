@@ -18,17 +18,17 @@ public struct MigrationMetrics: Hashable, Sendable {
   /// The most work orders that have gauges of their own.
   static let mostWorkOrders = 64
 
-  /// Describes a migration, by the path under which it was asked for.
+  /// Describes a migration, by the requested path.
   public init(_ status: MigrationMonitor.Status, of path: FilePath) {
     var writer = MetricsWriter(subject: "migration")
     writer.migration(status, labels: [("store", (status.source ?? path).string)])
     text = writer.text
   }
 
-  /// Describes several migrations, by the paths under which they were asked for.
+  /// Describes several migrations, by the requested paths.
   ///
   /// Each gauge has its help and its type once, and the samples of all. The label `destination`
-  /// tells migrations of one store apart; of two with the same labels the first counts.
+  /// distinguishes migrations of one store; of two with the same labels the first counts.
   public init(_ migrations: [(status: MigrationMonitor.Status, path: FilePath)]) {
     var writer = MetricsWriter(subject: "migration")
     var told: Set<[String]> = []
@@ -41,13 +41,13 @@ public struct MigrationMetrics: Hashable, Sendable {
     text = writer.text
   }
 
-  /// Describes a migration, by the URL under which it was asked for.
+  /// Describes a migration, by the requested URL.
   public init(_ status: MigrationMonitor.Status, of file: URL) {
     self.init(status, of: FilePath(file))
   }
 }
 
-/// Writes gauges, each of which has the labels of its migration.
+/// Writes gauges, each with the labels of its migration.
 struct MetricsWriter {
   typealias Labels = [(name: String, value: String)]
 
@@ -183,7 +183,7 @@ struct MetricsWriter {
     sample(name, [], value)
   }
 
-  /// A gauge with a sample for each of some words, of which one is 1.
+  /// A gauge with a sample per word; one of them is 1.
   mutating func choice(
     _ name: String, _ help: String, label: String, of words: [String], chosen: String
   ) {

@@ -32,7 +32,7 @@ public struct MigrationMonitor: Sendable {
     case paused
     /// The result is verified, and ``StoreMigration/Handover/swapFile`` holds back the swap.
     case ready
-    /// It was asked to stop; the next run resumes it.
+    /// It stopped on request; the next run resumes it.
     case interrupted
     /// Its process is gone and recorded no end; the next run resumes it.
     case dead
@@ -51,7 +51,7 @@ public struct MigrationMonitor: Sendable {
   public struct Status: Sendable, Encodable {
     /// Why a migration is paused or dead.
     public enum Reason: Hashable, Sendable {
-      /// Somebody asked for it: who, and when, as text.
+      /// It was requested: by whom and when, as text.
       case asked(String)
       /// This file holds the migration, or its swap.
       case file(FilePath)
@@ -95,7 +95,8 @@ public struct MigrationMonitor: Sendable {
     /// Rows of the new store, nil until it is finished.
     public var rows: Int64? {
       if let rows = core.record?.rows { return rows }
-      // Without a record the status file tells, but for several stages, of which it counts shares.
+      // Without a record the status file decides, except for several stages, whose shares it
+      // counts.
       guard state == .done, core.record == nil, let run = core.snapshot, run.stage == nil,
         run.rowsTotal > 0
       else { return nil }
@@ -116,7 +117,7 @@ public struct MigrationMonitor: Sendable {
     /// Bytes that are free where the new store goes, nil once the migration has ended.
     public var freeSpace: Int64? { core.freeBytes.map { Int64(clamping: $0) } }
 
-    /// Whether it tells anything that an earlier status did not, but that time has passed.
+    /// Whether it differs from an earlier status in more than the time.
     public func isNews(after earlier: Status) -> Bool { core.isNews(after: earlier.core) }
 
     /// Encodes the output of `godwit status --json` (docs/schemas/status.schema.json).
@@ -205,7 +206,7 @@ public struct MigrationMonitor: Sendable {
     }
   }
 
-  /// The failure of a command for which there is neither a status file nor a record.
+  /// The failure of a command without a status file and a record.
   package static func nothingKnown(of path: FilePath) -> MigrationFailure {
     MigrationFailure(
       .notFound,
@@ -242,7 +243,7 @@ public struct MigrationMonitor: Sendable {
       try await Task.sleep(for: .milliseconds(1_100))
       return try await look(watch) ?? report
     }
-    // The status file has the end before the record does, which tells more of it.
+    // The status file has the end before the record does, which has more about it.
     var report = report
     for _ in 0..<20 where report.isRecording {
       try await Task.sleep(for: .milliseconds(50))

@@ -74,7 +74,7 @@ public struct MigrationProgress: Hashable, Sendable {
     public var memoryLimit: Int64?
     /// When its worker last showed that it runs.
     public var heartbeat: Date
-    /// Whether its worker stands still because the migration is paused.
+    /// Whether its worker is paused because the migration is paused.
     public var isPaused: Bool
     /// Whether it claims to be running, yet its process is gone.
     public var isStale: Bool
@@ -139,7 +139,7 @@ public struct MigrationProgress: Hashable, Sendable {
   public var workOrders: [WorkOrder]
   /// The stage at work; nil where there is one stage, or nothing is known of it.
   ///
-  /// Only whoever watches by ``MigrationMonitor`` is told: other counts are shares of stages then.
+  /// Only ``MigrationMonitor`` reports it: other counts are then shares of stages.
   public var stage: Stage?
 
   init(_ core: StatusSnapshot) {
@@ -191,7 +191,7 @@ extension MigrationProgress.Stage {
 }
 
 extension MigrationProgress {
-  /// What goes on: the stage at work, or the whole where there is one stage.
+  /// The current activity: the stage at work, or the whole if there is one stage.
   package var atWork: Stage {
     stage
       ?? Stage(

@@ -57,7 +57,7 @@ public struct MigrationRates: Sendable {
   public func ofWorkOrder(_ number: Int) -> Rate? { orders[number]?.rate }
 }
 
-/// Counts of the last seconds, the oldest of which may be a little older.
+/// Counts of the last seconds; the oldest may be a little older.
 private struct RecentCounts: Sendable {
   private typealias Counts = (moment: ContinuousClock.Instant, rows: Int64, bytes: Int64)
 

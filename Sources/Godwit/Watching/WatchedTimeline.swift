@@ -3,14 +3,14 @@ import MigrationCoordinator
 import MigrationStatus
 package import Pages
 
-/// When what went on in a migration, as far as somebody who watches it saw it.
+/// The activities of a migration over time, as far as a watcher saw them.
 ///
 /// It has no clock of its own, and keeps a bounded number of samples and work orders.
 package struct WatchedTimeline: Sendable {
-  /// The most attempts at work orders that are kept: whoever writes a status file may claim any.
+  /// The maximum number of kept attempts at work orders: a status file may claim any number.
   static let mostAttempts = 2_000
 
-  /// The most stages that are told apart.
+  /// The maximum number of distinct stages.
   static let mostStages = 100
 
   private struct Attempt {
@@ -29,7 +29,7 @@ package struct WatchedTimeline: Sendable {
   /// Begins before anything was seen.
   package init() {}
 
-  /// Takes what is known at a moment; another run of the same migration begins anew.
+  /// Takes what is known at a moment; another run of the same migration starts over.
   package mutating func observe(_ status: MigrationMonitor.Status, at moment: Date) {
     guard let snapshot = status.core.snapshot else { return }
     if snapshot.run != run {
@@ -58,7 +58,7 @@ package struct WatchedTimeline: Sendable {
     recording.end(at: now)
   }
 
-  /// Takes work orders for those of another stage, whose phases begin anew.
+  /// Treats work orders as those of another stage, whose phases start over.
   private mutating func begin(stage number: Int) {
     guard number > stage, number <= Self.mostStages else { return }
     (stage, attempts) = (number, [:])
