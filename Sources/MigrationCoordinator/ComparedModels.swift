@@ -2,8 +2,7 @@ package import Mapping
 import ObjectModel
 package import Planning
 
-/// What the first and the last model of a route say differently, which is found out when somebody
-/// asks.
+/// The differences of the first and the last model of a route, computed on request.
 package struct ComparedModels: Codable, Sendable {
   private enum Content: Sendable {
     /// The steps of each stage.
@@ -19,7 +18,7 @@ package struct ComparedModels: Codable, Sendable {
     content = .stages(stages.map { $0.steps.map(\.compared) })
   }
 
-  /// What they say differently, paired along the route.
+  /// Their differences, paired along the route.
   package var comparison: ModelComparison {
     switch content {
     case .stages(let stages): ModelComparison(along: stages.flatMap(\.self))

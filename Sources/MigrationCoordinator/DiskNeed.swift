@@ -40,11 +40,12 @@ package struct DiskNeed: Hashable, Codable, Sendable {
     work = Self.sum(numbers: [work, walBytes])
     external = externalBytes
     guard stages > 1 else { return }
-    // The store that a stage begins with has its external files beside it, and so has the next one.
+    // The store that a stage begins with has its external files next to it, and so has the next
+    // one.
     work = Self.sum(numbers: [work, result, externalBytes, externalBytes])
   }
 
-  /// Estimates the need of stages, each of which may take the bytes of files into rows.
+  /// Estimates the need of stages; each may take the bytes of files into rows.
   init(
     of stages: [Stage], survey: StoreSurvey, request: MigrationRequest, shardTenths: Int64,
     walBytes: Int64 = 0
@@ -179,7 +180,7 @@ extension Workspace {
 }
 
 extension StoreSurvey {
-  /// The bytes of the store with the changes that lie beside it.
+  /// The bytes of the store with the changes next to it.
   var sourceBytes: Int64 {
     max(access.fingerprint.bytes, access.bytes)
   }
@@ -211,7 +212,7 @@ extension SourceAccess {
 }
 
 extension MigrationPaths {
-  /// The bytes of the external binary data files beside a store.
+  /// The bytes of the external binary data files next to a store.
   package static func externalBytes(of store: FilePath) -> Int64 {
     Files.bytes(in: ExternalDataFolder.files(support: support(of: store)))
   }

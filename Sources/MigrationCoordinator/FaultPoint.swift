@@ -14,8 +14,7 @@ extension FaultPoint {
     #endif
   }
 
-  /// Whether the environment asks for something that befalls worker processes; never in release
-  /// builds.
+  /// Whether the environment requests a fault in worker processes; never in release builds.
   package static var befallsWorkers: Bool {
     #if FAULT_INJECTION
       let environment = ProcessInfo.processInfo.environment
@@ -26,8 +25,8 @@ extension FaultPoint {
     #endif
   }
 
-  /// Whether the environment asks for something to happen in the middle of a migration that is no
-  /// instant; never in release builds.
+  /// Whether the environment requests a fault in the middle of a migration that keeps its work;
+  /// never in release builds.
   static var isAwaited: Bool {
     #if FAULT_INJECTION
       let point = ProcessInfo.processInfo.environment[variable].flatMap { Self(rawValue: $0) }
@@ -37,7 +36,7 @@ extension FaultPoint {
     #endif
   }
 
-  /// Ends the process if its environment asks for a list of all points, or names an unknown one,
+  /// Ends the process if its environment requests a list of all points, or names an unknown one,
   /// with which a test would test nothing.
   package static func answerEnvironment() {
     #if FAULT_INJECTION

@@ -163,7 +163,7 @@ package struct Migration: Sendable {
 
   /// Whose the work is that lies in the work folder.
   private struct Work {
-    /// Whether it is this run's, or nobody's.
+    /// Whether it belongs to this run or to none.
     var isOwn: Bool
     /// Whether there was something done before this run.
     let wasThere: Bool
@@ -177,7 +177,7 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Removes the work folder after a failure, unless a later run goes on from what is in it.
+  /// Removes the work folder after a failure, unless a later run can resume its work.
   private func leave(_ workspace: Workspace, work: Work, after error: any Error) {
     // What cannot be undone now is undone by the next run, which finds the journal.
     let recovery = try? SwapJournal(request.paths).recover()
@@ -191,17 +191,17 @@ package struct Migration: Sendable {
     _ = remove(workspace)
   }
 
-  /// Whether a later run can go on from what is done: where the system or a device is the cause,
+  /// Whether a later run can resume the completed work: where the system or a device is the cause,
   /// and in work of an earlier run unless the error makes it suspect.
   private func keepsWork(_ work: Work, in workspace: Workspace, after error: any Error) -> Bool {
-    // What cannot be looked at may be there.
+    // What cannot be checked may exist.
     guard (try? workspace.hasDoneSomething) ?? true else { return false }
     let disposition = StoreError.disposition(of: error)
     if disposition.contains(.workReusable) { return true }
     return work.wasThere && !disposition.contains(.workSuspect)
   }
 
-  /// Removes the work folder; what is left of it harms nobody.
+  /// Removes the work folder; leftovers of it are harmless.
   private func remove(_ workspace: Workspace) -> [HandoverNote] {
     var notes: [HandoverNote] = []
     HandoverNote.collect(.notRemoved, at: workspace.paths.work, in: &notes) {
@@ -266,21 +266,20 @@ package struct Migration: Sendable {
     }
   }
 
-  /// Whether the run ends within an instant: nobody asks how far it is, and what is cut off of it
-  /// begins anew.
+  /// Whether the run is too short to report progress or to resume.
   private var isInstant: Bool {
     guard request.leavesInstantsUntold, !FaultPoint.isAwaited, request.policies.isEmpty,
       request.controls == MigrationControls()
     else { return false }
     do {
-      // What lies beside a small store may be large.
+      // Files next to a small store may be large.
       let support = MigrationPaths.support(of: request.store)
       guard try Files.fileStatusIfPresent(support) == nil else { return false }
       return try [request.store, FilePath("\(request.store)-wal")].allSatisfy { path in
         try Files.fileStatusIfPresent(path)?.size ?? 0 < Self.instantBytes
       }
     } catch {
-      // Of what cannot be looked at, nobody knows how long it takes; opening it tells why.
+      // The time for an unreadable store is unknown; opening it reports the error.
       return false
     }
   }
@@ -314,7 +313,7 @@ package struct Migration: Sendable {
     return report
   }
 
-  /// Copies a store that already has the target's model to the output, if that was asked for.
+  /// Copies a store that already has the target's model to the output, if requested.
   private func current(
     _ survey: StoreSurvey, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work
   ) throws -> MigrationReport {
@@ -350,8 +349,8 @@ package struct Migration: Sendable {
       outcome: outcome, store: request.store.string, destination: request.destination.string)
   }
 
-  /// Surveys the store, and finds the way; where the result will take its place, nobody else may
-  /// have it open from now on.
+  /// Surveys the store, and finds the way; if the result will replace it, no other process may have
+  /// it open from now on.
   private func prepare(
     target: TargetModel, workspace: Workspace, reporter: ProgressReporter
   ) throws -> PreparedMigration {
@@ -367,7 +366,7 @@ package struct Migration: Sendable {
         return paths.snapshot
       }
     }
-    // From then on only the lock has the store open, which the system can tell (`isOnlyOpening`).
+    // From then on only the lock has the store open, which the system can show (`isOnlyOpening`).
     if isReplaced, workspace.isTemporary { access = try access.copied { (paths.snapshot, nil) } }
     return try access.explaining { [access] in
       let salvage = try SourceSalvage(request: request, access: access) {

@@ -11,7 +11,7 @@ package import Survey
 import SystemCalls
 import SystemPackage
 
-/// A prepared migration and what its first stage would do, found without writing beside the store.
+/// A prepared migration and what its first stage would do, found without writing next to the store.
 package struct MigrationPreview: Sendable {
   /// The migration up to its stages.
   package let prepared: PreparedMigration
@@ -39,7 +39,7 @@ package struct MigrationPreview: Sendable {
   /// The stores with which other stages begin do not exist yet: each is taken to cost what the
   /// first one does.
   package let secondsExpected: Double?
-  /// Whether policies of the user's own are called, of which nobody knows what they do.
+  /// Whether policies of the user's own are called, whose effects are unknown.
   package var callsPolicies: Bool {
     prepared.stages.flatMap(\.mappings).flatMap(\.entityMappings)
       .contains { $0.ownPolicyClassName != nil }
@@ -84,7 +84,7 @@ package struct MigrationPreview: Sendable {
       do {
         let salvage = try SourceSalvage(request: request, access: access, path: copy)
         let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
-        // All objects are told, those of tables that a clone would leave among them.
+        // All objects are reported, including those of tables that a clone would leave.
         try survey.rowCounts.countAll()
         let preview = try survey.seekingDamage {
           var prepared = try PreparedMigration.mending(

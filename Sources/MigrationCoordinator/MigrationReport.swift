@@ -185,8 +185,8 @@ package struct MigrationReport: Codable, Sendable {
   package var unusedMappings: [UnusedMapping] = []
   /// Parts of the files of mapping models that these do not show; nil where there are none.
   package var mappingNotes: [NotedMapping]?
-  /// What the models of the first and the last version say differently; nil if there was nothing
-  /// to do.
+  /// The differences of the models of the first and the last version; nil if there was nothing to
+  /// do.
   package var models: ComparedModels?
   /// Rows of all entities and join tables in the result.
   package var rows: Int64 = 0
@@ -198,7 +198,7 @@ package struct MigrationReport: Codable, Sendable {
   package var engine: EngineName?
   /// Whether the result was verified in full; nil if nothing was made.
   package var wasVerifiedFully: Bool?
-  /// Why another engine was used than the one asked for.
+  /// Why another engine than the requested one was used.
   package var engineDeclined: String?
   /// The losses of all stages, with their final causes.
   package var losses: [Loss] = []
@@ -218,8 +218,8 @@ package struct MigrationReport: Codable, Sendable {
   package var defects: [Defect] = []
   /// References to rows that do not exist, which were migrated as they were.
   package var danglingReferences: [DanglingReference] = []
-  /// The columns whose references nobody looked over, since their tables stayed where they were;
-  /// nil where all were.
+  /// The columns whose references were not checked, since their tables stayed in place; nil if all
+  /// were.
   package var uncheckedReferences: [UncheckedReference]?
   /// Names of external binary data files that the store refers to and that do not exist.
   package var missingExternalFiles: [String] = []
@@ -249,7 +249,7 @@ package struct MigrationReport: Codable, Sendable {
   /// The most private memory of all processes that were at work at once, as far as it was seen, in
   /// bytes; nil if there was nothing to do.
   package var mostMemory: Int64?
-  /// What went on when, nil if there was nothing to do.
+  /// The activities over time, nil if there was nothing to do.
   package var timeline: RunRecording?
   /// Seconds spent in each phase, by its name, of all stages.
   package var seconds: [String: Double] = [:]
@@ -315,7 +315,7 @@ extension MigrationReport {
     }
   }
 
-  /// Adds references that went when the store of a stage was mended to its accounts.
+  /// Adds references that were lost when the store of a stage was repaired to its accounts.
   ///
   /// - Parameter stage: the index of the stage.
   mutating func note(_ mended: [MendedReferences.Counted], inStage stage: Int) {

@@ -39,7 +39,7 @@ package struct MigrationRequest: Sendable {
   package var configuration: String?
   /// Where the result is written; nil replaces the store.
   package var output: FilePath?
-  /// A folder in which the work folder is created; nil creates it beside the destination.
+  /// A folder in which the work folder is created; nil creates it next to the destination.
   package var work: FilePath?
   /// More places to search for the store's own model.
   package var models: [FilePath] = []
@@ -73,7 +73,7 @@ package struct MigrationRequest: Sendable {
   package var logsSQL = false
   /// What holds the migration or slows it down from its start.
   package var controls = MigrationControls()
-  /// Whether the outcome is recorded beside the store, see docs/reference/status-file.md.
+  /// Whether the outcome is recorded next to the store, see docs/reference/status-file.md.
   package var keepsRecord = false
 
   /// Mapping models to use, of any steps; those of one step in the order of their execution.
@@ -84,7 +84,7 @@ package struct MigrationRequest: Sendable {
   package var isProgressive = false
   /// Whether to ignore all mapping models and infer every step.
   package var infersOnly = false
-  /// Whether to infer steps for which there is no mapping model.
+  /// Whether to infer steps without a mapping model.
   package var infers = true
   /// The names of versions, oldest first; empty orders them by their identifiers or names.
   package var versionOrder: [String] = []
@@ -92,8 +92,7 @@ package struct MigrationRequest: Sendable {
   package var namesVersions = false
   /// Whether the result is thrown away: it need not outlast a crash of the system.
   package var isTrial = false
-  /// Whether nobody asks how far a migration is that ends within an instant, and what is cut off of
-  /// one begins anew.
+  /// Whether short runs write no status and start over after an interruption.
   package var leavesInstantsUntold = false
   /// Whether a store that already has the target's model is copied to the output; otherwise none is
   /// made.
@@ -120,8 +119,8 @@ package struct MigrationRequest: Sendable {
 
   /// The same request with absolute paths of store, output and work folder, without links.
   ///
-  /// Files that belong to a store lie beside the file itself, so its path is resolved before any of
-  /// them is looked for.
+  /// Files of a store are next to the file itself, so its path is resolved before any of them is
+  /// searched.
   ///
   /// - Throws: `StoreError`, if there is no store.
   package func resolved() throws -> MigrationRequest {
@@ -148,7 +147,7 @@ package struct MigrationRequest: Sendable {
       case .drop: false
       }
     }
-    // Of history that nobody wants it does not matter what it means.
+    // The meaning of dropped history does not matter.
     let features = survey.unsupported.filter {
       ($0 != .historyOfOtherModel || rules.history == .keep)
         && ($0 != .cloudKitMirroring || rules.cloudKit == .refuse)
@@ -158,7 +157,7 @@ package struct MigrationRequest: Sendable {
     }
   }
 
-  /// What is asked for that takes away from CloudKit mirroring what it relies on.
+  /// Requested options that remove what CloudKit mirroring relies on.
   var mirroringRefusals: [Refusal] {
     var options = rules.defectChoices.mends ? rules.defectChoices.mendingOptions : []
     if rules.history == .drop { options.append(.init(.history, rules.history.rawValue)) }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Rules of a request as options of the tool, read from how they are encoded: no list of options
-/// stands beside the rules.
+/// Rules of a request as options of the tool, read from how they are encoded: there is no separate
+/// list of options.
 struct NamedOptions {
   /// The value of an option.
   enum Value: Hashable, Codable {

@@ -114,7 +114,7 @@ final class OutcomeKeeper: Sendable {
   func end(_ report: MigrationReport) {
     guard request.keepsRecord else { return }
     defer { removeAbandoned() }
-    // A store that is as it was needs no record, but where one says that the store is not done.
+    // A store that is as it was needs no record, unless an earlier record has another state.
     if report.outcome == .alreadyCurrent, replaced == nil { return takeBack() }
     let said: [String] =
       switch report.outcome {

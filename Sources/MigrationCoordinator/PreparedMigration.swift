@@ -23,7 +23,7 @@ package struct PreparedMigration: Sendable {
   /// The stages of the route, empty if none is needed.
   package private(set) var stages: [Stage]
 
-  /// What was wrong with the store and is mended in the copy that the survey reads.
+  /// The defects that are repaired in the copy that the survey reads.
   private(set) var mended: [Defect] = []
   /// The references of the store that are not in that copy.
   private(set) var mendedReferences: [MendedReferences.Counted] = []
@@ -31,8 +31,8 @@ package struct PreparedMigration: Sendable {
   /// What was taken of a damaged store, where the survey reads that.
   package var salvage: SalvagedStore?
 
-  /// Prepares a resolved request, from a mended copy where it asks for that and there is something
-  /// to mend; the copy alone is written.
+  /// Prepares a resolved request, from a repaired copy if it requires that and there are defects;
+  /// only the copy is written.
   static func mending(
     _ request: MigrationRequest, target: TargetModel, survey: StoreSurvey,
     snapshot: () throws -> (path: FilePath, folder: TemporaryFolder?)
@@ -124,7 +124,7 @@ package struct PreparedMigration: Sendable {
       models: step.mappings.map(\.mapping), source: source, destination: destination
     ).problems
     if let inferred = step.inferred {
-      // What else is wrong is told as where all is inferred.
+      // Other errors are reported as in an inferred step.
       let names = Set(inferred.settings.map(\.property))
       problems.removeAll { $0.property.map { !names.contains($0) } ?? false }
     }
@@ -142,14 +142,14 @@ package struct PreparedMigration: Sendable {
     guard conflicts.isEmpty else { throw MigrationError.mappingSet(conflicts) }
   }
 
-  /// What is wrong with rows of the store and what becomes of it: what is mended, and where every
-  /// row may be looked at, what is carried over.
+  /// The defects in rows of the store: those that are repaired, and, if every row may be read,
+  /// those that are carried over.
   ///
-  /// - Parameter known: what is wrong with rows, where an assessment has searched for it.
+  /// - Parameter known: the defects in rows, where an assessment has searched for them.
   func defects(scansAll: Bool, known: [Defect]? = nil) throws -> [Defect] {
     guard let first = stages.first else { return mended }
     let isByObjects = if case .objects = first.work { true } else { false }
-    // Against what objects take, a look at every row is nothing.
+    // Reading every row costs little, compared to making objects.
     guard scansAll || isByObjects || StrayRows(survey: survey, scansAll: false).scans
     else { return mended }
     let found =
@@ -210,7 +210,7 @@ extension Defect.Kind {
   /// What becomes of it where objects are made one by one, as with Core Data's own objects.
   fileprivate var fateOfObjects: Defect.Fate {
     switch self {
-    // Whoever looks up the object finds none.
+    // A lookup of the object finds none.
     case .dangling: .nullified
     case .oneSided: .aligned
     case .order: .renumbered

@@ -9,7 +9,7 @@ package import Planning
 package struct ResultRules: Hashable, Codable, Sendable {
   /// What becomes of persistent history.
   package enum History: String, Hashable, Codable, Sendable, CaseIterable {
-    /// It stays, unless objects are made anew: then that is a loss, which needs consent.
+    /// It stays, unless objects are made one by one: then that is a loss, which needs consent.
     case keep
     /// Its tables are emptied.
     case drop
@@ -35,8 +35,8 @@ package struct ResultRules: Hashable, Codable, Sendable {
 
   /// How to treat objects that violate the destination model's validation rules.
   package var validation = ValidationMode.strict
-  /// Expressions for attributes, each `Entity.property=EXPRESSION`, which count instead of what the
-  /// mapping says of them.
+  /// Expressions for attributes, each `Entity.property=EXPRESSION`, which replace those of the
+  /// mapping.
   package var settings: [String] = []
   /// For pairs of inverse relationships of an entity with itself: the one after which the join
   /// table is named, as `Entity.relationship`.

@@ -10,8 +10,8 @@ import SystemPackage
 
 /// What an interrupted run was made for, in so far as its work depends on it.
 ///
-/// Work that was made for anything else is neither taken over nor removed: whoever wants to begin
-/// anew says so.
+/// Work that was made for anything else is neither taken over nor removed: the user has to request
+/// to start over.
 struct RunInputs: ResumableFile, Hashable {
   static let formatVersion = 3
 
@@ -91,7 +91,7 @@ extension Workspace {
       }
       return
     }
-    // What nobody says what it is made for is not taken up.
+    // Work without inputs is not resumed.
     try clear(keeping: paths.copiesOfSource.union([paths.status, paths.statusLock]))
     guard keepsWork else { return }
     try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run, syncs: syncs)

@@ -49,8 +49,8 @@ package final class SharedWork: Sendable {
     let key = RouteKey(
       checksum: survey.metadata.versionHashes.checksum,
       identifiers: survey.metadata.versionIdentifiers, allowsFilters: allowsFilters)
-    // Hashes leave out what a model says of renaming and of indexes, and tables of one version may
-    // differ from store to store.
+    // Hashes do not cover renaming identifiers and indexes, and tables of one version may differ
+    // from store to store.
     if let known = routes.withLock({ $0[key] }), known.model == survey.model,
       known.catalog == survey.catalog
     {

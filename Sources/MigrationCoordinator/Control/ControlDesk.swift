@@ -6,12 +6,12 @@ import SystemCalls
 import SystemPackage
 
 // (1) Only the coordinator obeys requests; workers follow the pace that it sends them.
-// (2) A request that cannot be read changes nothing. Once the status file is lost, through which
-//     alone a pause can be taken back, nobody pauses the run any more.
-// (3) Requests are looked for on the thread that publishes the status, so that a coordinator that
-//     stands still goes on when it is asked to.
+// (2) A request that cannot be read changes nothing. Once the status file is lost, the run is no
+//     longer paused, since only that file can end a pause.
+// (3) The thread that publishes the status reads requests, so that a paused coordinator resumes on
+//     request.
 
-/// Takes what others ask of a running migration, and holds the coordinator while they want it.
+/// Handles pause, cancel and rate requests, and blocks the coordinator while paused.
 ///
 /// All stages of a migration share one desk.
 final class ControlDesk: @unchecked Sendable {
@@ -37,7 +37,7 @@ final class ControlDesk: @unchecked Sendable {
     limit = max(1, workers)
   }
 
-  /// How long the coordinator sleeps between two looks at what only it can see.
+  /// How long the coordinator sleeps between two checks of pause and swap files.
   private static let pause = 0.1
 
   private func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
@@ -66,7 +66,7 @@ extension ControlDesk {
     if isAsked { body() }
   }
 
-  /// Ends a pause that nobody can take back.
+  /// Ends a pause that no request can end.
   func loseRequests() {
     locked {
       if asked?.wish == .pause { asked?.wish = .run }
@@ -74,7 +74,7 @@ extension ControlDesk {
     }
   }
 
-  /// Takes the present request of a run, and looks for the files that hold it.
+  /// Reads the present request of a run, and checks the files that hold it.
   func look(at found: ControlRecord?, of run: Identifier) {
     let hasFile = controls.pauseFile.map { Self.isThere($0) } ?? false
     var told: [(Logger.Message, Logger.Metadata)] = []
@@ -141,7 +141,7 @@ extension ControlRecord {
   }
 }
 
-// MARK: - What the run's record says
+// MARK: - The run's record
 
 extension ControlDesk {
   /// Writes what holds the run into its record.
@@ -173,13 +173,13 @@ extension ControlDesk {
     return (.none, "")
   }
 
-  /// Whether anything holds the run, even if not all stands still yet.
+  /// Whether anything holds the run, even if not all workers are paused yet.
   var isHeld: Bool { locked { hold.0 != .none } }
 
   /// Whether nothing is left but the swap, which a file holds back.
   var isReady: Bool { locked { swapWaits } }
 
-  /// Takes what the parts of the present stage say: whether all workers stand still.
+  /// Reads the parts of the present stage: whether all workers are paused.
   func note(workersStand: Bool) { locked { self.workersStand = workersStand } }
 }
 

@@ -74,10 +74,10 @@ package struct DefectChoices: Hashable, Codable, Sendable {
     case missing, many
   }
 
-  /// Whether a store with defects is mended in a copy first.
+  /// Whether a store with defects is first repaired in a copy.
   var mends: Bool { dangling == .nullify || asksDemands }
 
-  /// Whether what is mended depends on what the steps demand of rows.
+  /// Whether the repair depends on the conditions of the steps.
   var asksDemands: Bool {
     duplicates != .fail || values == .null || missing == .drop || many == .first
   }
@@ -109,7 +109,7 @@ package struct Defect: Hashable, Codable, Sendable {
     /// References led to an object that was removed: a duplicate, or one without a mandatory
     /// relationship.
     case removedTarget
-    /// The entity numbers beside references are of no entity that the relationship leads to.
+    /// The entity numbers next to references are of no entity that the relationship can lead to.
     case unknownReference
     /// References of one-to-one relationships lead to objects that lead elsewhere.
     case oneSided
@@ -209,8 +209,8 @@ extension Defect {
 }
 
 extension Loss {
-  /// The objects that a choice dropped for lack of a mandatory relationship, for which consent is
-  /// required; one loss for each entity.
+  /// The objects that a choice dropped for lack of a mandatory relationship, one loss per entity;
+  /// consent is required.
   static func dropped(by mended: [Defect]) -> [Loss] {
     mended.filter { $0.dropCause == .missingReference }.flatMap { defect in
       defect.removed.sorted { $0.key < $1.key }.map { entity, count in

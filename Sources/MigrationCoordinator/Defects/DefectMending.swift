@@ -6,8 +6,8 @@ import StoreFormat
 import Survey
 import SystemPackage
 
-/// Mends a copy of a store as the request says, before a stage makes anything of it: every engine
-/// then reads the same rows.
+/// Repairs a copy of a store by the choices of the request, before a stage starts, so that every
+/// engine reads the same rows.
 struct DefectMending {
   let survey: StoreSurvey
   let choices: DefectChoices
@@ -15,13 +15,13 @@ struct DefectMending {
   let stage: Stage
   let number: Int
 
-  /// Something that is mended.
+  /// One repair.
   struct Deed {
     /// What is wrong, without its keys.
     var defect: Defect
-    /// The keys of the rows, in a store that the deeds before this one have mended.
+    /// The keys of the rows, in a store after the earlier repairs.
     var find: (Database) throws -> [Int64]
-    /// What mends them; it may name the table `temp.touched`, which has the keys.
+    /// The statement that repairs them; it may name the table `temp.touched`, which has the keys.
     var statement: String
     /// The table whose rows it deletes.
     var removesFrom: String?
@@ -43,7 +43,7 @@ struct DefectMending {
     return isAny ? deeds : []
   }
 
-  /// What a store had that is mended.
+  /// The repaired defects of a store.
   struct Outcome {
     /// What was wrong, with all keys.
     var defects: [Defect]
@@ -53,7 +53,7 @@ struct DefectMending {
     var losses: [Loss]
   }
 
-  /// Mends a copy of the surveyed store.
+  /// Repairs a copy of the surveyed store.
   func mend(_ copy: FilePath, by deeds: [Deed]) throws -> Outcome {
     let open = survey.schema.refusals(of: survey.schema.keptTriggers)
     guard open.isEmpty else { throw MigrationError.impossible(store: survey.store, open) }
@@ -64,7 +64,7 @@ struct DefectMending {
     try connection.perform { db in
       RowView.prepare(db)
       var counts = try MendedReferences(search, in: db)
-      // A store that keeps a log keeps none in its copy, which nobody else reads.
+      // The copy needs no log, since no other process reads it.
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = OFF")
       try db.execute(sql: "CREATE TEMP TABLE removed (tbl, key, PRIMARY KEY (tbl, key))")
@@ -92,7 +92,7 @@ struct DefectMending {
       losses: search.losses(of: result) + Loss.dropped(by: result) + Loss.givenUp(by: result))
   }
 
-  /// What it mended; empty where deeds before it have left nothing.
+  /// What it repaired; empty if earlier repairs have left nothing.
   private func perform(_ deed: Deed, in db: Database) throws -> [Defect] {
     var defect = deed.defect
     defect.keys = try deed.find(db)
@@ -164,7 +164,7 @@ struct DefectMending {
       find: { try DefectSearch.keys(of: test, in: $0) }, statement: statement)
   }
 
-  /// What mends all rows that satisfy a test.
+  /// The statement that repairs all rows that satisfy a test.
   private static func statement(_ test: DefectSearch.Test) -> String? {
     let rows = "\(test.rows.from) WHERE \(test.rows.test)"
     switch test.mending {

@@ -18,13 +18,13 @@ struct DefectSearch {
     var entity: String
     var property: String
     var rows: RowCounter.Question
-    /// The column with the key that is told.
+    /// The column with the reported key.
     var key = "s.Z_PK"
-    /// What mends the rows that satisfy the test.
+    /// The statement that repairs the rows that satisfy the test.
     var mending = Mending.none
   }
 
-  /// What mends a row.
+  /// The statement that repairs a row.
   enum Mending: Equatable {
     case none
     /// Sets columns to NULL.
@@ -33,7 +33,7 @@ struct DefectSearch {
     case delete
   }
 
-  /// The defects of the store, which stay as they are unless someone mends them.
+  /// The defects of the store, which stay unless a choice repairs them.
   func defects(fate: (Defect.Kind) -> Defect.Fate = { _ in .kept }) throws -> [Defect] {
     try defects(of: open(), fate: fate)
   }
@@ -159,7 +159,7 @@ struct DefectSearch {
     }
   }
 
-  /// References beside which stands the number of an entity that they cannot lead to.
+  /// References with the number of an entity that they cannot lead to.
   var unknownReferences: [Test] {
     allReferences.compactMap { reference in
       guard let owner = survey.model.entity(name: reference.entity), reference.columns.count > 1,
@@ -323,9 +323,9 @@ struct DefectSearch {
 }
 
 extension DefectSearch.Test {
-  /// The test of rows that nobody mends.
+  /// The test of rows that are not repaired.
   ///
-  /// - Parameter inParts: whether each row tells by itself.
+  /// - Parameter inParts: whether each row shows the defect by itself.
   fileprivate func unmended(inParts: Bool) -> Self {
     var result = self
     result.mending = .none

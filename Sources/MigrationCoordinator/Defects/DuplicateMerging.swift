@@ -63,7 +63,7 @@ struct DuplicateMerging {
       .column(role: .toOne(entity: reference.entity, name: reference.property))?.name
   }
 
-  /// Those that lead to removed objects for which one stays that the relationship can hold.
+  /// Those that lead to removed objects, if the relationship can hold the object that stays.
   private func redirected(_ reference: DefectSearch.Reference) -> String {
     "\(reference.name) IN (SELECT key FROM temp.survivors "
       + "WHERE entity IN (\(numbers(reference))))"
@@ -123,7 +123,7 @@ struct DuplicateMerging {
     }
   }
 
-  /// Numbers the objects of owners anew that got some from others, those behind their own.
+  /// Renumbers the objects of owners that got some from others; added ones come last.
   private func number(
     _ table: String, owner: String, place: String, row: String, in db: Database
   ) throws {

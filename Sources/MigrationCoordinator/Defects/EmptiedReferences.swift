@@ -33,7 +33,7 @@ struct EmptiedReferences {
   /// Makes the keys known to a connection.
   func install(in db: Database) { RowKeyReader(keys).install(in: db, as: Self.function) }
 
-  /// SQL that tells whether a row of the store, named `s`, had a reference of this relationship;
+  /// SQL that returns whether a row of the store, named `s`, had a reference of this relationship;
   /// nil where none became nil.
   func test(entity: String, relationship: String) -> String? {
     let name = Self.name(entity, relationship)

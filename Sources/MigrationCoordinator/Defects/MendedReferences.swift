@@ -5,7 +5,7 @@ import Schema
 import StoreFormat
 import Survey
 
-/// How many references a store has of each relationship, counted before and after it is mended.
+/// The number of references of each relationship, counted before and after the repair.
 struct MendedReferences: Hashable, Codable, Sendable {
   /// The references of one relationship.
   struct Counted: Hashable, Codable, Sendable {
@@ -43,9 +43,9 @@ struct MendedReferences: Hashable, Codable, Sendable {
     return result
   }
 
-  /// Compares with the same store after it was mended, and leaves out what has stayed.
+  /// Compares with the same store after the repair, and leaves out what is unchanged.
   ///
-  /// - Parameter defects: what was mended; all that is gone for no other cause went with
+  /// - Parameter defects: what was repaired; everything that is gone for no other cause went with
   ///   duplicates, with all but the first of several objects, or with dropped objects.
   mutating func settle(
     _ search: DefectSearch, defects: [Defect], in db: Database

@@ -4,7 +4,7 @@ import Schema
 
 /// Drops objects that would lack a mandatory to-one relationship, where that is chosen.
 extension DefectMending {
-  /// Makes the table of the references that became nil, in a copy that is mended.
+  /// Makes the table of the references that became nil, in a copy that is repaired.
   static func prepareEmptied(in db: Database) throws {
     try db.execute(
       sql: "CREATE TEMP TABLE emptied (name, key, PRIMARY KEY (name, key)) WITHOUT ROWID")
@@ -17,7 +17,7 @@ extension DefectMending {
       arguments: [EmptiedReferences.name(defect.entity, defect.property)])
   }
 
-  /// What drops such objects, as far as the rows of the store tell them.
+  /// The causes that drop such objects, as far as the rows of the store show them.
   ///
   /// - Parameter afterOthers: whether `prepareEmptied` has made the table of references that became
   ///   nil.

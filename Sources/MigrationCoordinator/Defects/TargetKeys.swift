@@ -4,10 +4,10 @@ import Schema
 import StoreFormat
 import Survey
 
-/// The keys of the objects that references lead to, of a large store: whether one is there costs
-/// less to tell by a bit than by a search of a b-tree whose pages are not in memory.
+/// The keys of the objects that references lead to, of a large store: testing a bit costs less than
+/// searching a b-tree whose pages are not in memory.
 struct TargetKeys {
-  /// The functions that SQL asks, one for each table: whether it has an object with that key.
+  /// The functions that SQL calls, one per table: whether it has an object with that key.
   private static let function = "godwit_has_"
   /// Of fewer rows SQLite keeps most pages of the b-tree.
   static let manyRows: Int64 = 1 << 16
@@ -81,8 +81,8 @@ struct TargetKeys {
     }
   }
 
-  /// SQL that tells whether a reference leads nowhere; the other test where its table is small, or
-  /// its key is no integer and equals one perhaps.
+  /// SQL that returns whether a reference leads to no object; the other test where its table is
+  /// small, or its key is no integer and equals one perhaps.
   func test(of reference: DefectSearch.Reference, otherwise search: String) -> String {
     guard let place = tables.firstIndex(of: reference.target) else { return search }
     return "CASE typeof(\(reference.name)) WHEN 'integer' "

@@ -26,7 +26,7 @@ struct ExternalFiles {
 
     /// Removes what was made.
     func remove() {
-      // What fails here leaves copies that nobody names, and the first failure is the one to tell.
+      // A failure here leaves unused copies; the first failure is the one to report.
       for file in files { _ = try? Files.removeRegularFile(file) }
       for folder in folders.reversed() { _ = try? Files.removeDirectory(folder) }
     }
@@ -80,7 +80,7 @@ struct ExternalFiles {
     for (folder, model) in [(Files.parent(of: target), Files.parent(of: source)), (target, source)]
     where try Files.createDirectory(folder) {
       brought.folders.append(folder)
-      // What nobody else may read stays so.
+      // Files that other users cannot read stay so.
       try Files.copyAttributes(from: model, to: folder)
     }
     for folder in [Files.parent(of: target), target] {

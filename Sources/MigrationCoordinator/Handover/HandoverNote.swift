@@ -13,7 +13,7 @@ package struct HandoverNote: Codable, Hashable, Sendable {
     case foreign
     /// The store has other names, which still lead to what it was before.
     case otherNames
-    /// The record of the last migration does not tell it.
+    /// The record of the last migration does not have it.
     case notRecorded
   }
 
@@ -21,7 +21,7 @@ package struct HandoverNote: Codable, Hashable, Sendable {
   package var kind: Kind
   /// The file or the folder that it is about.
   package var path: String
-  /// What the system said.
+  /// The error of the system.
   package var cause: String
 
   /// Makes a note about a file or a folder.

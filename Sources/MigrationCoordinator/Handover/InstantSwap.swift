@@ -36,7 +36,7 @@ struct InstantSwap {
     return try withExtendedLifetime(lock) {
       try settling.settle()
       let status = try Files.fileStatus(store)
-      // Which name is the one that counts, a journal would have to tell.
+      // A journal would have to record which name counts.
       guard status.links == 1 else { throw Workspace.TooLarge() }
       let kept = try KeptStores(of: store).freeName(.before)
       let made = Files.temporary(for: FilePath("\(store)\(Self.suffix)"))
@@ -45,7 +45,7 @@ struct InstantSwap {
         permissions: .ownerReadWrite)
       return try file.closeAfter {
         do {
-          // Its lock tells others that it is not abandoned.
+          // Its lock shows others that it is not abandoned.
           _ = try FileLock.holds(file, path: made)
           try write(result, to: file, at: made)
           FaultPoint.instantWritten.reached()
@@ -55,7 +55,7 @@ struct InstantSwap {
           FaultPoint.instantSwapped.reached()
         } catch {
           let own = try? Files.fileStatus(of: file)
-          // Some network file systems tell of a failure what they have done.
+          // Some network file systems report a failure after they have done the rename.
           if let own, (try? Files.fileStatus(store).isSameFile(as: own)) != true {
             _ = try? Files.remove(made)  // the failure that counts is the first
             _ = try? Self.removeUnfinished(of: store, among: [])
@@ -80,7 +80,7 @@ struct InstantSwap {
   }
 
   private func keep(_ kept: FilePath, _ status: FileStatus) throws {
-    // Both names are synced at once: of one without the other the number of names tells.
+    // Both names are synced at once: if only one is on disk, the number of names shows it.
     try KeptStores(of: store).note(
       .init(
         name: kept.lastComponent?.string ?? "", bytes: status.size, modified: status.modified,

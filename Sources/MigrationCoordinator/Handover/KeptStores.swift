@@ -7,7 +7,7 @@ package import SystemPackage
 // that Godwit kept: anything else of such a name is somebody's own.
 // (2) The list names a store before it is kept, and forgets it after it is gone.
 
-/// The list of the old stores that were kept beside a store: `Shop.sqlite.godwit-kept.json`.
+/// The list of the old stores that are kept next to a store: `Shop.sqlite.godwit-kept.json`.
 struct KeptStores {
   static let suffix = ".godwit-kept.json"
 
@@ -17,7 +17,7 @@ struct KeptStores {
 
   /// A store that was kept.
   struct Entry: Hashable, Codable {
-    /// Its name beside the store.
+    /// Its name next to the store.
     var name: String
     var bytes: Int64
     /// Nanoseconds since 1970.
@@ -63,7 +63,7 @@ struct KeptStores {
     return list.stores
   }
 
-  /// Removes lists that a kill left unfinished; nobody else may write one meanwhile.
+  /// Removes lists that a kill left unfinished; no other process may write one meanwhile.
   func removeUnfinished(shared: SharedWork? = nil) throws {
     let whole = path.lastComponent?.string ?? ""
     let folder = Files.parent(of: path)
@@ -156,7 +156,7 @@ struct KeptStores {
       $0.name != name && OldExternalFiles.folder(of: path(of: $0)) == folder
     }
     let files = OldExternalFiles(store: own)
-    // Whose a file is that is not in the list, nobody knows.
+    // The owner of a file that is not in the list is unknown.
     if folder != OldExternalFiles.folder(of: store), try !files.isShared(but: others.map(\.name)) {
       let needed = Set(others.flatMap(\.externalFiles))
       try files.remove(entry.externalFiles.filter { !needed.contains($0) })
@@ -271,12 +271,13 @@ package enum KeptStoreKind: String, Hashable, Sendable, CaseIterable {
   /// The store before a rollback: what the migration had made.
   case after
 
-  /// Whether the name of a kept store says that it holds the pages alone that an edit changed.
+  /// Whether the name of a kept store is that of an undo file, with only the pages that an edit
+  /// changed.
   package static func isUndo(_ kept: FilePath) -> Bool {
     kept.string.hasSuffix(MigrationPaths.undoSuffix)
   }
 
-  /// Whether a name says that a store was kept of another one, beside it, before a migration.
+  /// Whether a name is that of a store kept before a migration of another one, next to it.
   package static func isOlder(_ kept: FilePath, than store: FilePath) -> Bool {
     guard let name = kept.lastComponent, Files.parent(of: kept) == Files.parent(of: store) else {
       return false

@@ -51,7 +51,7 @@ struct OldExternalFiles {
   func keep(_ names: [FilePath.Component], for kept: FilePath) throws {
     guard !names.isEmpty else { return }
     let (support, target) = (MigrationPaths.support(of: kept), Self.folder(of: kept))
-    // What nobody else may read stays so.
+    // Files that other users cannot read stay so.
     let own = MigrationPaths.support(of: store)
     if try Files.createDirectory(support) { try Files.copyAttributes(from: own, to: support) }
     if try Files.createDirectory(target) { try Files.copyAttributes(from: folder, to: target) }
@@ -164,7 +164,7 @@ struct OldExternalFiles {
     return named
   }
 
-  /// Whether another file beside the store would look for its external files in the same folder.
+  /// Whether another file next to the store would have its external files in the same folder.
   var isShared: Bool { get throws { try isShared(but: []) } }
 
   /// Whether another file than those with these names would.
@@ -181,7 +181,7 @@ struct OldExternalFiles {
     }
   }
 
-  /// The external files that a store does not have which comes back in the place of this one.
+  /// The external files of this store that the restored store does not have.
   func unnamed(by entry: KeptStores.Entry) throws -> [String] {
     guard try !isShared else { return [] }
     return try names().map(\.string).filter { !entry.externalFiles.contains($0) }

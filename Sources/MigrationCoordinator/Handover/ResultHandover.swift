@@ -13,7 +13,7 @@ struct ResultHandover {
   let survey: StoreSurvey
   let files: ExternalFiles
   let workspace: Workspace
-  /// Is told what the result is as a file before that is an output.
+  /// Called with the identity of the result's file before it becomes an output.
   let naming: (FileStatus) throws -> Void
 
   private var paths: MigrationPaths { workspace.paths }
@@ -26,7 +26,7 @@ struct ResultHandover {
     var notes: [HandoverNote] = []
   }
 
-  /// Gives the result the name of the output, or puts it in the place of the store.
+  /// Gives the result the name of the output, or replaces the store with it.
   func run() throws -> Outcome {
     if try SourceFile.hasPages(paths.result) { return try edit() }
     if request.output == nil, workspace.isTemporary { return try swapAtOnce() }
@@ -49,7 +49,7 @@ struct ResultHandover {
     return Outcome(oldStore: kept, notes: notes)
   }
 
-  /// Puts a small result in the place of the store, without a journal.
+  /// Replaces the store with a small result, without a journal.
   private func swapAtOnce() throws -> Outcome {
     var swap = InstantSwap(store: request.store, fingerprint: survey.access.fingerprint)
     swap.lock = survey.access.handOverLock()
@@ -85,7 +85,7 @@ struct ResultHandover {
     try Self.requireFreeLogs(of: output)
     let status = try Files.fileStatus(paths.result)
     let result = SwapJournal.Identity(status)
-    // A temporary folder leaves nothing that a journal could tell of.
+    // A temporary folder leaves nothing for a journal to record.
     if !request.isTrial, !workspace.isTemporary {
       try SwapJournal(paths).begin(.init(result: result))
     }
@@ -93,7 +93,7 @@ struct ResultHandover {
     do {
       try place(output)
     } catch let error as SystemCallError {
-      // Some network file systems tell of a failure what they have done.
+      // Some network file systems report a failure after they have done the rename.
       guard (try? result.isThere(output)) == true else {
         throw error.errno == .fileExists ? MigrationError.outputExists(output) : error
       }
@@ -117,7 +117,7 @@ struct ResultHandover {
     }
   }
 
-  /// Checks that no log lies beside a store's path, which SQLite would replay into the new store.
+  /// Checks that no log is next to a store's path, which SQLite would replay into the new store.
   ///
   /// - Throws: `MigrationError.outputExists`; `StoreError` with `companionName` where it is the
   ///   source.

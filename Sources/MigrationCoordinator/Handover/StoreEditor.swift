@@ -7,12 +7,12 @@ import SystemPackage
 
 // (1) The result is complete and verified before anything of the store changes: what is left to do
 // is to put pages in their places.
-// (2) Before the first page changes there is a journal of what they were, under the name at which
-// SQLite looks for it. The store is the old one as long as the journal has that name, and the new
-// one once it has another: there is no third state.
-// (3) What a kill leaves is undone by whoever opens the store next, be it any SQLite; the next run
-// only takes back what it knows of it.
-// (4) A store is put back only where it is as the edit has left it.
+// (2) Before the first page changes there is a journal of the old pages, under the name at which
+// SQLite searches for it. The store is the old one as long as the journal has that name, and the
+// new one once it has another: there is no third state.
+// (3) The next program that opens the store undoes what a kill left, with any SQLite; the next run
+// only removes its own notes of it.
+// (4) A store is restored only if it is unchanged since the edit.
 //
 //     made -> noted [swap.json] -> kept [journal] -> written [pages] -> edited [rename]
 
@@ -47,7 +47,7 @@ struct StoreEditor {
         try settling.settle()
         try replacePages(try StoreEdit(result), after: after)
       } catch {
-        // What cannot be undone now is undone by whoever opens the store next.
+        // If it cannot be undone now, the next program that opens the store undoes it.
         _ = try? journal.recover(isLocked: true)
         throw error
       }

@@ -5,8 +5,8 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// A store that is about to be replaced or edited: nobody else has it open, it is as it was
-/// surveyed, and all of it is in the main file.
+/// A store that is about to be replaced or edited: no other process has it open, it is unchanged
+/// since the survey, and all of it is in the main file.
 struct StoreSettling {
   let store: FilePath
   let fingerprint: SourceFingerprint
@@ -28,14 +28,13 @@ struct StoreSettling {
     return lock
   }
 
-  /// Has all of the store in its main file, with no log beside it.
+  /// Moves all of the store into its main file, with no log next to it.
   func settle() throws {
     if fingerprint.hasLog { try foldLog() }
     try removeEmptyLogs()
   }
 
-  /// Brings the log into the main file, which nobody else may open meanwhile: what was migrated is
-  /// what both hold.
+  /// Checkpoints the log, while no other process can open the store: the migration has read both.
   private func foldLog() throws {
     let connection = try StoreConnection.sole(store)
     // Opening has rolled a hot journal back.

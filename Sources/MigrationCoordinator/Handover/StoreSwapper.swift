@@ -9,7 +9,7 @@ import SystemPackage
 // (1) The store's name always leads to a whole store: the old one, or the verified new one.
 // (2) The old store has a second name before the new one takes its first; the new one never has any
 // other name that is not in the work folder.
-// (3) Only an unchanged store that nobody has open is swapped.
+// (3) Only an unchanged store that no other process has open is swapped.
 // (4) What fails before the new store has its name leaves the old one alone with its name. What
 // fails later is a note: the new store is in its place.
 //
@@ -21,12 +21,12 @@ struct StoreSwapper {
   let fingerprint: SourceFingerprint
   /// The name under which the old store is kept; nil where it is not.
   let kept: FilePath?
-  /// The external files that nobody names once the old store is gone.
+  /// The external files that no store names once the old store is gone.
   var obsolete: [String] = []
   /// The kept store that takes the place, where it is one.
   var restored: KeptStores.Entry? = nil
   let journal: SwapJournal
-  /// A name in the work folder, or beside the store, from which others are made.
+  /// A name in the work folder, or next to the store, from which others are derived.
   let scratch: FilePath
   /// The exclusive lock of the store, where it is held already.
   var lock: RegionLock? = nil
@@ -43,7 +43,7 @@ struct StoreSwapper {
       do {
         try replace(with: result)
       } catch {
-        // Some network file systems tell of a failure what they have done.
+        // Some network file systems report a failure after they have done the rename.
         guard (try? own.isThere(store)) == true else {
           // What cannot be undone now is undone by the next run, which finds the journal.
           _ = try? journal.recover()

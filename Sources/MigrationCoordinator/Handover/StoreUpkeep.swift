@@ -7,9 +7,9 @@ import SystemCalls
 package import SystemPackage
 
 // (1) Nothing is touched but what the list of kept stores and the mark of the work folder name.
-// (2) Each call goes on where one before it was cut off.
+// (2) Each call continues an earlier one that was interrupted.
 
-/// What migrations left beside a store, and what becomes of it.
+/// The files that migrations left next to a store, and what to do with them.
 package struct StoreUpkeep: Sendable {
   /// The store under the name that apps open.
   package let store: FilePath
@@ -30,13 +30,13 @@ package struct StoreUpkeep: Sendable {
     paths = try folder == nil ? Self.recorded(named) ?? named : named
   }
 
-  /// The paths of work that the record beside the store names, where there is none beside the store
+  /// The paths of work that the record next to the store names, if there is none next to the store
   /// itself; nil unless it is the store's own work, and marked as such.
   private static func recorded(_ beside: MigrationPaths) throws -> MigrationPaths? {
     guard try Files.fileStatusIfPresent(beside.work, followLinks: false) == nil,
       let record = try? OutcomeFile(beside: beside.destination).read(), let work = record.workFolder
     else { return nil }
-    // A record may say anything: only the folder that this store would be given counts.
+    // A record is not trusted: only the folder that this store would get counts.
     let found = MigrationPaths(destination: beside.destination, below: Files.parent(of: work))
     guard found.work == work,
       try Files.fileStatusIfPresent(work, followLinks: false)?.isDirectory == true,
@@ -144,7 +144,7 @@ package struct StoreUpkeep: Sendable {
     return found
   }
 
-  /// Removes logs beside a kept store that hold nothing; false where one holds something.
+  /// Removes empty logs next to a kept store; false if one is not empty.
   private static func removeIdleLogs(of store: FilePath) throws -> Bool {
     for suffix in ["-wal", "-journal"] {
       let path = FilePath("\(store)\(suffix)")
@@ -236,7 +236,7 @@ package struct StoreUpkeep: Sendable {
     return done
   }
 
-  /// Removes copies of a source's external files beside an output that was never finished.
+  /// Removes copies of a source's external files next to an unfinished output.
   private func removeCopies(from source: FilePath) throws -> [FilePath] {
     guard source != store, try Files.fileStatusIfPresent(store, followLinks: false) == nil
     else { return [] }
@@ -278,7 +278,7 @@ package struct StoreUpkeep: Sendable {
 
   // MARK: What is where
 
-  /// What lies beside a store.
+  /// The files next to a store.
   package struct Contents: Sendable {
     /// A store that a migration or a rollback kept.
     package struct Kept: Sendable {
@@ -314,7 +314,7 @@ package struct StoreUpkeep: Sendable {
       package enum State: String, Sendable, CaseIterable {
         /// A migration works in it.
         case running
-        /// A migration was cut off, and the next run goes on.
+        /// A migration was interrupted, and the next run resumes it.
         case interrupted
         /// It has no mark of Godwit's, or that of another migration.
         case foreign
@@ -340,7 +340,7 @@ package struct StoreUpkeep: Sendable {
     package var leftovers: [FilePath] = []
   }
 
-  /// Looks at what lies beside the store, and writes nothing.
+  /// Reads the files next to the store, and writes nothing.
   package func contents() throws -> Contents {
     var contents = Contents(
       store: store, bytes: try Files.fileStatusIfPresent(store)?.size, work: try work())
@@ -383,7 +383,7 @@ package struct StoreUpkeep: Sendable {
     }
     work.state = .interrupted
     if try Files.fileStatusIfPresent(paths.lock, followLinks: false)?.kind == .file {
-      // Whoever migrates holds the lock; the one that is taken here is gone at once.
+      // A running migration holds the lock; the one that is taken here is released at once.
       work.state = try FileLock.acquire(paths.lock) == nil ? .running : .interrupted
     }
     return work

@@ -5,10 +5,10 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-// (1) A journal says what a result is about to become before anything outside the work folder
-// changes, so that whatever a kill or a failure leaves is known for what it is.
+// (1) A journal states what a result will become before anything outside the work folder changes,
+// so that leftovers of a kill or a failure can be recognized.
 // (2) It is followed only as far as the files still are the ones that it names, by device and
-// inode, and only beside its own destination.
+// inode, and only next to its own destination.
 
 /// Remembers a handover that has begun, and undoes it or ends it.
 struct SwapJournal {
@@ -76,7 +76,7 @@ struct SwapJournal {
     var links: [String] = []
     /// Whether their folder is made for it.
     var makesSupport = false
-    /// The external files that nobody names once the store is gone.
+    /// The external files that no store names once the store is gone.
     var obsolete: [String] = []
   }
 
@@ -128,7 +128,7 @@ struct SwapJournal {
           try undo(replaced)
         }
       } else if isNamed {
-        // The journal is what tells that the output is whole.
+        // The journal shows that the output is complete.
         return .ended
       }
     }
@@ -138,7 +138,7 @@ struct SwapJournal {
 
   /// Has SQLite put a store back whose edit has not ended, or whose undoing has begun.
   ///
-  /// While SQLite's journal has the name at which SQLite looks for it, the store is the old one.
+  /// While SQLite's journal has the name at which SQLite searches for it, the store is the old one.
   private func recover(_ edit: Edit, isLocked: Bool) throws -> Recovery {
     let undo = edit.undo.flatMap(ownName)
     if let undo, try Files.fileStatusIfPresent(undo, followLinks: false) != nil { return .ended }
@@ -190,7 +190,7 @@ struct SwapJournal {
     do {
       return try VersionedFile<Entry>(sealed: bytes).content
     } catch let error as OtherFormatVersion {
-      // What that version has begun, only that version can tell.
+      // Only that version knows what it has begun.
       throw MigrationError.workFolderForeign(
         Files.parent(of: path), .otherFormat(error.found ?? 0))
     } catch is DecodingError {
@@ -198,7 +198,7 @@ struct SwapJournal {
     }
   }
 
-  /// The path of a name that Godwit gives to a store that it keeps: a journal may say anything.
+  /// The path of a name that Godwit gives to a store that it keeps: a journal is not trusted.
   private func ownName(_ name: String) -> FilePath? {
     guard let component = FilePath.Component(name), component.kind == .regular,
       KeptStores.isName(component, of: destination)

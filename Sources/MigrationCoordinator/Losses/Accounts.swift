@@ -21,7 +21,7 @@ package struct StageAccounts: Hashable, Codable, Sendable {
     package var rowsOut: Int64
     /// The others, by cause.
     package var dropped: [Drop]
-    /// Whether the table stayed where it was, so that nobody counted its rows; else nil.
+    /// True if the table stayed in place, so that its rows were not counted; else nil.
     package var isEstimated: Bool?
   }
 
@@ -35,11 +35,11 @@ package struct StageAccounts: Hashable, Codable, Sendable {
     package var rowsIn: Int64
     /// Rows written to the destination's join table.
     package var rowsOut: Int64
-    /// Pairs of which one key is NULL.
+    /// Pairs with a NULL key.
     package var incomplete: Int64
     /// Pairs whose relationship, or one of whose objects, does not exist in the destination.
     package var dropped: Int64
-    /// Whether the table stayed where it was, so that nobody counted its rows; else nil.
+    /// True if the table stayed in place, so that its rows were not counted; else nil.
     package var isEstimated: Bool?
   }
 
@@ -127,7 +127,7 @@ package struct AccountMismatch: Hashable, Codable, Sendable {
     case mapping
     /// Rows of a destination entity, and the objects made for it.
     case destination
-    /// References that go on, and those that the result has.
+    /// References that continue, and those that the result has.
     case reference
   }
 

@@ -31,7 +31,8 @@ struct CountedLosses {
 
   /// All losses that are known before an object is made.
   ///
-  /// - Parameter looking: told from time to time how many filters were tried, of `filtersToTry`.
+  /// - Parameter looking: called periodically with the number of filters evaluated, of
+  ///   `filtersToTry`.
   func beforehand(
     now: Double, keeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void
   ) throws -> [Loss] {

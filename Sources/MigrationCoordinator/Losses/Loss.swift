@@ -73,10 +73,10 @@ extension Loss {
   /// The name of CloudKit's record metadata where an entity's is expected.
   package static let cloudKitName = "cloudkit"
 
-  /// How many primary keys are told of what concerns rows.
+  /// The maximum number of primary keys that are listed.
   static let keyLimit = FilterSurvey.reportedKeyLimit
 
-  /// The reason why a store cannot be migrated, told with others.
+  /// The refusal for the loss, listed with others.
   var refusal: Refusal {
     Refusal(reason: .loss(cause, count: count, keys: keys), entity: entity, property: property)
   }

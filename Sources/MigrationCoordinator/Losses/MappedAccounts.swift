@@ -72,8 +72,8 @@ struct MappedAccounts {
     accounts.entities.append(account)
   }
 
-  /// Adds what became of pairs; where every object goes on, all do but those of an object that is
-  /// not there.
+  /// Adds the results of pairs; if every object continues, all pairs do except those of missing
+  /// objects.
   private mutating func addPairs(_ counted: CountedLosses, manifests: [ShardManifest]) throws {
     let survey = counted.survey
     guard

@@ -8,8 +8,8 @@ import Survey
 /// Finds out what became of the pairs of each join table of the source where objects are made one
 /// by one, as far as the mappings alone decide it.
 ///
-/// Nothing is told of pairs that policies and expressions may make, nor of those of relationships
-/// that several others continue.
+/// It does not cover pairs that policies and expressions may make, nor those of relationships that
+/// several others continue.
 struct MappedPairs {
   private let survey: StoreSurvey
   private let mappings: [EntityMapping]
@@ -89,8 +89,8 @@ struct MappedPairs {
     }
   }
 
-  /// Whether every pair of objects that are there has to go on: one mapping takes all objects of
-  /// each entity, and those of one end ask for all that the others became.
+  /// Whether every pair of existing objects has to continue: one mapping takes all objects of each
+  /// entity, and those of one end refer to all results of the others.
   private func isWhole(_ join: JoinTable) -> Bool {
     let ends = [join.first, join.second].map { end in
       let family = Set(survey.model.family(of: end.entityName).map(\.name))

@@ -20,7 +20,7 @@ struct ReferenceAccounts {
   private let steps: [Step]
   /// What continues each account, and the number of the last step that counted it.
   private var ends: [(continuations: Set<ReferenceFates.Continuation>, step: Int)] = []
-  /// The accounts of which only the migration shows some references.
+  /// The accounts whose references only the migration shows.
   private var open: Set<Int> = []
 
   /// Adds up the counts of all steps; each has the references that the steps before it have left.

@@ -16,7 +16,7 @@ struct ReferenceCounts: Sendable {
     var all: Int64 = 0
     /// Those that the result does not have, by cause.
     var dropped: [LossCause: Int64] = [:]
-    /// Those of which only the migration shows whether the result has them.
+    /// Those that only the migration can show to be in the result.
     var open: Int64 = 0
     /// Those whose row stays, by the owner's entity and cause, with some keys.
     var losses: [Loss] = []
@@ -85,7 +85,7 @@ private struct ReferenceQuery {
   private struct Cell {
     var owner: ReferenceFates.End
     var target: ReferenceFates.End
-    /// The values of the row that tell them.
+    /// The values of the row that identify them.
     var values: [Int64?]
     var fate: ReferenceFates.Fate
   }

@@ -21,7 +21,7 @@ struct RowAccounts {
   private let results: [String: [ShardManifest.PieceResult]]
   /// Tables of the result whose b-trees moved as they were.
   private let moved: Set<String>
-  /// Rows of the tables that nobody read, as the survey estimates them.
+  /// Rows of the unread tables, as the survey estimates them.
   private let staying: [String: Int64]
   private let stayingSources: Set<String>
 
@@ -67,7 +67,7 @@ struct RowAccounts {
     var made: [Int64: Int64] = [:]
     for piece in pieces {
       guard let count = piece.count else {
-        // Moved as they are: all rows, each of which is of an entity that the table takes.
+        // Moved unchanged: all rows, each of an entity that the table takes.
         return (pieces.reduce(0) { $0 + $1.rowsWritten }, movedRows(table))
       }
       seen += count.seen
@@ -156,7 +156,7 @@ struct RowAccounts {
       possible: odd, survey: survey, destination: assessment.destination)
   }
 
-  /// Notes rows that nobody was sent for, since the index that was asked knew of none.
+  /// Records rows without a work order, since the index has no entries for them.
   private mutating func requireNone(of table: TableProgram) throws {
     guard rowCounts.total(table: table.sourceTable) > 0 else { return }
     try rowCounts.recount(table.sourceTable)
@@ -306,7 +306,7 @@ struct RowAccounts {
     }
   }
 
-  /// Whether nobody read the rows of an entity.
+  /// Whether the rows of an entity were not read.
   private func isStaying(_ entity: Entity) -> Bool {
     guard let table = survey.schema.table(of: entity) else { return false }
     return stayingSources.contains(table.name)

@@ -23,7 +23,7 @@ struct RowCounts {
 
   /// Objects of an entity, without those of its subentities.
   ///
-  /// - Parameter estimates: whether an estimate will do where nobody has counted them.
+  /// - Parameter estimates: whether an estimate suffices if they were not counted.
   func count(of entity: String, estimates: Bool = false) -> Int64 {
     guard let found = survey.model.entity(name: entity), let table = survey.schema.table(of: found),
       let number = survey.schema.numbers[entity]

@@ -6,7 +6,7 @@ import RowPrograms
 import Schema
 import Survey
 
-/// Keeps the keys of rows by what takes them, as the program of a step asks for them.
+/// Keeps the keys of rows by the mappings that take them, as the program of a step requires.
 final class UntakenRowKeeper {
   /// The keys, once `finish` has returned.
   let keys: RowKeys
@@ -23,7 +23,7 @@ final class UntakenRowKeeper {
   /// The sets that have rows of the division's entity.
   private var open: [(writer: RowKeyWriter, name: String, count: Int64)] = []
 
-  /// Keeps what the program of a step asks for, and the counts of its references.
+  /// Keeps what the program of a step requires, and the counts of its references.
   convenience init(_ step: RowStep, counts: TableCounts) throws {
     let view = RowView(
       model: step.source.model, schema: step.source, program: nil, counts: counts)
@@ -35,7 +35,7 @@ final class UntakenRowKeeper {
 
   /// Keeps some sets of rows.
   ///
-  /// - Parameter exclusive: the source entities of which no two mappings may take one object.
+  /// - Parameter exclusive: the source entities whose objects at most one mapping may take.
   init(
     _ rows: Set<UntakenRows>, mapping: MappingModel, exclusive: Set<String>,
     destination: ManagedObjectModel

@@ -15,7 +15,7 @@ final class PartBoard: Sendable {
 
   private let state = Mutex(State())
 
-  /// Starts with all work orders of a plan, of which some are done.
+  /// Starts with all work orders of a plan; some may be done.
   func begin(_ plan: MigrationPlan, finished: Set<Int>) {
     state.withLock { state in
       state = State()

@@ -15,9 +15,9 @@ struct ProgressEstimate {
     var phase: Phase
     /// The completed share of the phase, 0...1.
     var inner: Double
-    /// In how many steps the phase is done, each as long as the longest; 0 where nobody knows.
+    /// In how many steps the phase is done, each as long as the longest; 0 if unknown.
     var steps = 0
-    /// Whether the run stands still on request.
+    /// Whether the run is paused on request.
     var isHeld = false
     /// Whether nothing is left but the swap, which a file holds back.
     var isReady = false
@@ -48,7 +48,7 @@ struct ProgressEstimate {
   /// Takes the seconds that each phase from `migrating` on should take; what comes first counts.
   mutating func expect(_ costs: [Phase: Double]) {
     guard self.costs.isEmpty else { return }
-    // A phase of which nobody knows anything takes a little.
+    // A phase without an estimate counts a little.
     let least = max(1e-9, costs.values.reduce(0, +)) / 200
     for phase in Self.phases { self.costs[phase] = max(least, costs[phase] ?? 0) }
     before = fraction
@@ -75,7 +75,7 @@ struct ProgressEstimate {
       return
     }
     guard !costs.isEmpty, seen.phase >= .migrating else {
-      // Nobody knows how long this takes; it goes on, ever more slowly.
+      // Its time is unknown; its progress slows down ever more.
       fraction = max(fraction, Self.surveyed * active / (active + 10))
       return
     }
@@ -83,7 +83,7 @@ struct ProgressEstimate {
     let done = work(seen) + assumedWork(seen)
     fraction = max(fraction, before + (1 - before) * min(1, done / total))
     secondsRemaining = active < 0.5 ? nil : max(0, total - done) * scale
-    // Whoever sees nothing move takes the run for dead.
+    // Without movement the run would look dead.
     let left = secondsRemaining ?? total
     fraction += (1 - fraction) * min(0.1, 0.1 * passed / (active + left))
   }

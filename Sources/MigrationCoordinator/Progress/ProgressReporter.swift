@@ -18,7 +18,7 @@ private final class SharedEstimate: Sendable {
   /// Takes in how many steps the phase at work is done, each as long as the longest.
   func set(steps: Int) { state.withLock { $0.steps = steps } }
 
-  /// Takes how far a run is, if that is known; what is told then.
+  /// Takes the progress of a run, if known, and returns the status to publish.
   func take(
     _ seen: RunAdvance?, desk: ControlDesk
   ) -> (fraction: Double, secondsRemaining: Double?) {
@@ -76,7 +76,7 @@ final class ProgressReporter: Sendable {
   let board = PartBoard()
   /// What holds the migration.
   let desk: ControlDesk
-  /// Records what goes on, for the report.
+  /// Records activities, for the report.
   let recorder: RunRecorder
   private let flusher: RunFlusher?
   private let estimate: SharedEstimate
@@ -155,7 +155,7 @@ final class ProgressReporter: Sendable {
     phase.withLock { $0 } > .migrating ? ProgressReporter(desk: desk, recorder: recorder) : self
   }
 
-  /// - Parameter atOnce: of how many units nothing is told before all of them are done.
+  /// - Parameter atOnce: the number of units that are reported together at the end.
   func enter(_ phase: Phase, units: Int64 = 0, atOnce: Int64 = 0) {
     recorder.enter(phase)
     publish(phase, units: units, atOnce: atOnce)
@@ -205,7 +205,7 @@ final class ProgressReporter: Sendable {
       record.bytesFound = UInt64(found)
       record.workOrders = UInt32(plan.workOrders.count)
     }
-    // Work that begins anew with another plan is in that phase already.
+    // Work that starts over with another plan is in that phase already.
     if phase.withLock({ $0 }) != .migrating { enter(.migrating) }
   }
 
@@ -218,12 +218,12 @@ final class ProgressReporter: Sendable {
     let costs = [Phase.migrating: Double(count)]
     recorder.expect(costs)
     estimate.change { $0.expect(costs) }
-    // What goes on is recorded by stages.
+    // Activities are recorded by stages.
     recorder.divide()
     publish(.migrating)
   }
 
-  /// Publishes that a stage begins, from 1, which tells more in a status file of its own.
+  /// Publishes that a stage begins, from 1; it has a status file of its own.
   func begin(stage number: Int) {
     flusher?.change { $0.stage = UInt32(number) }
     recorder.begin(stage: number)
@@ -274,7 +274,7 @@ extension PhaseCosts {
 }
 
 extension StageWork {
-  /// Takes what a plan says of a request's stage.
+  /// Takes the plan of a request's stage.
   init(_ plan: MigrationPlan, schema: StoreSchema, for request: MigrationRequest) {
     self.init(
       plan, schema: schema, workers: request.workersWithRoom,

@@ -3,7 +3,7 @@ import Planning
 import Synchronization
 import SystemCalls
 
-/// Records what goes on in a run, for all its stages and from any thread.
+/// Records the activities of a run, for all its stages and from any thread.
 package final class RunRecorder: Sendable {
   private struct State {
     var recording: RunRecording
@@ -27,7 +27,7 @@ package final class RunRecorder: Sendable {
 
   private var time: Double { max(0, Double(MonotonicClock.now() - start) / 1e9) }
 
-  /// The run has several stages, which tell by themselves how far they are.
+  /// The run has several stages, which report their own progress.
   func divide() { state.withLock { $0.isDivided = true } }
 
   /// What follows belongs to a stage, from 1, whose store is surveyed first.
@@ -45,7 +45,7 @@ package final class RunRecorder: Sendable {
     observer?.began(phase, stage: stage)
   }
 
-  /// Notes that a worker begins an attempt at an order; the result says to `end` which one.
+  /// Records that a worker begins an attempt at an order; pass the result to `end`.
   func begin(_ order: WorkOrder, attempt: Int) -> Int {
     let time = time
     let (span, index) = state.withLock { state in

@@ -1,6 +1,6 @@
 package import MigrationStatus
 
-/// What went on when in a run, as its report tells it: phases, work orders, and how far it was.
+/// The activities of a run over time, for its report: phases, work orders and progress.
 ///
 /// All times are seconds since the run began. It has no clock of its own.
 package struct RunRecording: Hashable, Codable, Sendable {
@@ -58,9 +58,9 @@ package struct RunRecording: Hashable, Codable, Sendable {
     package var units: Int
     /// The completed share of the run, 0...1.
     package var fraction: Double
-    /// The time remaining as it was told then, in seconds; nil where nothing was told.
+    /// The remaining time reported then, in seconds; nil if none was reported.
     package var secondsRemaining: Double?
-    /// Whether the run stood still on request.
+    /// Whether the run was paused on request.
     package var isHeld: Bool
     /// The number of the stage, from 1.
     package var stage: Int
@@ -129,7 +129,7 @@ package struct RunRecording: Hashable, Codable, Sendable {
     }
   }
 
-  /// Notes that a worker begins; the result says to `end` which one.
+  /// Records that a worker begins; pass the result to `end`.
   package mutating func begin(_ order: OrderSpan) -> Int {
     workOrders.append(order)
     open.insert(workOrders.count - 1)

@@ -7,17 +7,17 @@ package import Survey
 import SystemCalls
 package import SystemPackage
 
-/// What the choices of a migration make of the stores that its stages begin with, for whoever
-/// computes the result again.
+/// The effect of choices on the stores that stages begin with, for a second computation of the
+/// result.
 package struct ExpectedMigration: Sendable {
-  /// The store, or a mended copy of it.
+  /// The store, or a repaired copy of it.
   package private(set) var survey: StoreSurvey
-  /// What is mended in the copy; empty where the store itself is read.
+  /// What is repaired in the copy; empty if the store itself is read.
   package private(set) var mended: [Defect] = []
   private let request: MigrationRequest
   private let stages: [Stage]
 
-  /// Mends a copy of the store where the request asks for it and there is something to mend.
+  /// Repairs a copy of the store if the request requires it and there are defects.
   package init(
     _ request: MigrationRequest, route: MigrationRoute, to target: ManagedObjectModel,
     from survey: StoreSurvey
@@ -48,7 +48,8 @@ package struct ExpectedMigration: Sendable {
       metadata: survey.metadata, model: survey.model)
   }
 
-  /// The steps, from 0, before which a store is mended again: those with which later stages begin.
+  /// The steps, from 0, before which a store is repaired again: those with which later stages
+  /// begin.
   package var mendedSteps: [Int] {
     var (places, count): ([Int], Int) = ([], 0)
     for stage in stages.dropLast() {
@@ -58,7 +59,7 @@ package struct ExpectedMigration: Sendable {
     return places
   }
 
-  /// Mends the store with which a later stage begins, which nobody else has open.
+  /// Repairs the store with which a later stage begins, which no other process has open.
   ///
   /// - Parameter step: one of `mendedSteps`.
   package func mend(_ store: FilePath, before step: Int) throws {

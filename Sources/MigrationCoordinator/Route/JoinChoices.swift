@@ -11,7 +11,7 @@ import SystemPackage
 /// What is known of the names of the destination's join tables besides the source.
 ///
 /// Of two inverse to-many relationships of an entity with itself, either may name the table; the
-/// model does not say which.
+/// model does not determine which.
 struct JoinChoices {
   /// The relationships after which the request names join tables, by entity.
   private var asked: [String: Set<String>] = [:]

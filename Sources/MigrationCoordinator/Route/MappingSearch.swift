@@ -16,15 +16,15 @@ struct MappingSearch {
   /// outlines.
   private(set) var outlines: [UnreadableMapping] = []
 
-  /// The files that were looked at, of which one may have several paths.
+  /// The files that were read; one file may have several paths.
   private var seen: Set<[UInt64]> = []
 
   private static let extensions: Set<String> = ["xcmappingmodel", "cdm", "json"]
   private static let maximumDepth = 16
   private static let maximumMembers = 50_000
 
-  /// Reads the mapping models that the request names, those in its mapping folders, and those
-  /// beside the models.
+  /// Reads the mapping models that the request names, those in its mapping folders, and those next
+  /// to the models.
   init(_ request: MigrationRequest) throws {
     if request.infersOnly { return }
     for path in request.mappings where isNew(path) {
@@ -80,7 +80,7 @@ struct MappingSearch {
     }
   }
 
-  /// Whether no path of this very file was looked at; true where the file is not there.
+  /// Whether no path of this file was read; true if the file does not exist.
   private mutating func isNew(_ path: FilePath) -> Bool {
     guard let status = try? Files.fileStatus(path) else { return true }
     return seen.insert([status.device, status.inode]).inserted
@@ -93,7 +93,7 @@ struct MappingSearch {
     } catch {
       // What the system refuses now may be the mapping model that the step needs.
       if error.knownDisposition.contains(.workReusable) { throw error }
-      // Any JSON may lie beside a model.
+      // Any JSON may be next to a model.
       if standing == .found, path.extension == "json", !MappingFile.claimsToBeMapping(path) {
         return
       }

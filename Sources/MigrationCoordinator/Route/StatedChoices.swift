@@ -1,7 +1,7 @@
 extension ResultRules {
   /// The rules that differ from the default, by the option that names each.
   var statedChoices: [String: String] {
-    // Expressions and join tables belong to the way, which a record states beside the choices.
+    // Expressions and join tables belong to the way, which a record states next to the choices.
     NamedOptions(self).differing(from: NamedOptions(ResultRules())).filter {
       if case .list = $0.value { false } else { true }
     }.mapValues(\.text)
@@ -47,7 +47,7 @@ extension MigrationRequest {
 
   /// Takes the choices that a record states and this request does not make itself.
   ///
-  /// - Returns: those of which nothing is known.
+  /// - Returns: the unknown ones.
   package mutating func take(stated: [String: String]) -> [String] {
     let own = statedChoices
     var unknown: [String: String] = [:]

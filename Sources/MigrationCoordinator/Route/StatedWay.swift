@@ -45,7 +45,7 @@ extension RecordedWay.Version {
 }
 
 extension RouteMapping {
-  /// A checksum of what the mapping model says, whatever form its file has.
+  /// A checksum of the mapping model's content, independent of the form of its file.
   fileprivate var checksum: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
@@ -63,7 +63,7 @@ package enum StatedWayError: Error, Sendable {
   case versionMissing(names: [String])
   /// A mapping model is not there any more, or cannot be read.
   case mappingMissing(FilePath)
-  /// A mapping model says something else than it did.
+  /// A mapping model has changed.
   case mappingChanged(FilePath)
 }
 

@@ -30,7 +30,7 @@ package struct Assessment: Sendable {
   let oneSided: [Defect]
   /// What becomes of the references of each step, of relationships that may lose some.
   let references: [ReferenceCounts]
-  /// Whether references with unknown entity numbers are among the losses; else workers look for
+  /// Whether references with unknown entity numbers are among the losses; else workers search for
   /// them.
   let knowsStrayReferences: Bool
   /// Whether constraints are left to the indexes that keep them.
@@ -59,7 +59,7 @@ package struct Assessment: Sendable {
   ///   - scansAll: searches every row for entities that the model does not have.
   ///   - defects: tests for what is wrong with rows, which the same passes answer.
   ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
-  ///   - mended: what choices changed in the store.
+  ///   - mended: what the choices changed in the store.
   ///   - requiresRules: whether a mapping model's objects have to have mandatory relationships.
   init(
     survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false,

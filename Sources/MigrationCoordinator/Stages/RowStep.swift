@@ -18,7 +18,7 @@ package struct RowStep: Sendable {
   package let refusals: [Refusal]
   /// What the rows have to satisfy for the step to be possible.
   package let conditions: [Condition]
-  /// What the store's own model demands as well, so that it is looked at only where all rows are.
+  /// Conditions that the store's own model has too, so they are checked only if all rows are.
   private(set) var keptConstraints: [Condition] = []
   /// That mandatory to-one relationships of the rows lead somewhere.
   let mandatoryReferences: [Condition]

@@ -10,7 +10,7 @@ package struct Stage: Sendable {
   package enum Work: Sendable {
     /// By one program, composed from those of all steps.
     case rows([RowStep])
-    /// Object by object, by the mapping models of one step; nil where that was asked for.
+    /// Object by object, by the mapping models of one step; nil if requested.
     case objects(MigrationRoute.Step, because: RowFallback?)
   }
 
@@ -20,7 +20,7 @@ package struct Stage: Sendable {
     case mappingModel
     /// The step cannot be expressed in terms of the rows before the previous steps.
     case notComposable
-    /// The request asked for a store of every version.
+    /// The request requires a store of every version.
     case stepwise
   }
 
