@@ -226,7 +226,7 @@ struct SourceClone: AssemblyBase {
   }
 
   /// Throws unless each b-tree that stays has the root that it has in the source, wherever SQLite
-  /// moved it to: its kind and how many cells it has tell one from another.
+  /// moved it to: its kind and number of cells identify it.
   func requireStaying(
     _ names: some Sequence<String>, in result: FilePath, roots: [String: UInt32]
   ) throws {

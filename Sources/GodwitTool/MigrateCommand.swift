@@ -81,7 +81,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "What all workers together may read of the store in a second, such as 50M; 0 has no limit.",
+      "The maximum that all workers together read per second, such as 50M; 0 for no limit.",
       valueName: "bytes"))
   var rate = MigrationControl.Rate.unlimited
 

@@ -17,7 +17,7 @@ package enum MigrationError: Error, Sendable {
   case joinTableUnknown(String)
   /// The text is no expression for an attribute.
   case settingUnreadable(String, ValueSetting.Problem)
-  /// No version on the way has an attribute of that name; those of the target of which entities.
+  /// No version on the route has an attribute of that name; the target's model.
   case settingUnknown([String], target: ManagedObjectModel)
   /// The store has features that a migration would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature], extras: [ExtraEntry] = [])
@@ -56,14 +56,14 @@ package enum MigrationError: Error, Sendable {
   case accountsDiffer([AccountMismatch])
   /// Another process migrates to the same destination, and holds this lock.
   case alreadyRunning(store: FilePath, lock: FilePath)
-  /// A file is in the way of the output, or of a log or an external file beside it.
+  /// A file is in the way of the output, or of a log or an external file next to it.
   case outputExists(FilePath)
   /// The name of the destination is longer than so many bytes, which leaves no room for the names
   /// that are made from it.
   case nameTooLong(FilePath, most: Int)
   /// The list of kept stores is somebody else's file, or damaged.
   case keptListUnreadable(FilePath)
-  /// No old store is kept beside the store.
+  /// No old store is kept next to the store.
   case nothingKept(store: FilePath, as: FilePath?)
   /// A kept store is not the one that was kept.
   case keptChanged(FilePath)

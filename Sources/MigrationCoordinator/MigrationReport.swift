@@ -125,7 +125,7 @@ package struct MigrationReport: Codable, Sendable {
     package var kind: String
     /// The file concerned, nil if there is none.
     package var file: String?
-    /// All reasons; empty if the kind says everything.
+    /// All reasons; empty if the kind suffices.
     package var reasons: [Reason]
 
     /// Creates a failure from the words of the library.
@@ -154,9 +154,9 @@ package struct MigrationReport: Codable, Sendable {
     package var keys: [Int64]
     /// The code with which Core Data fails in the same case, nil if it has none.
     package var coreDataCode: Int?
-    /// What to do, nil where nothing is known but what the sentence says.
+    /// What to do, nil if there is no advice besides the sentence.
     package var advice: String?
-    /// One sentence that also says what to do.
+    /// One sentence, with the advice.
     package var sentence: String
 
     /// Creates a reason without a place.

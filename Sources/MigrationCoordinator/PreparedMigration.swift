@@ -198,7 +198,7 @@ package struct PreparedMigration: Sendable {
 }
 
 extension MigrationRequest {
-  /// Whether filters may leave rows behind: history would tell of their objects, CloudKit would not
+  /// Whether filters may leave rows behind: history would have their objects, CloudKit would not
   /// learn that they are gone, and a choice between duplicates would count them.
   fileprivate func allowsFilters(of survey: StoreSurvey) -> Bool {
     survey.mirroring == nil && !rules.defectChoices.mends

@@ -15,7 +15,7 @@ import SystemPackage
 struct WorkFolder {
   let path: FilePath
 
-  /// The contents of `godwit.json`, which declares the folder Godwit's own and says what for.
+  /// The contents of `godwit.json`, which declares that the folder is Godwit's, and its purpose.
   struct Mark: Codable, Hashable {
     static let format = 1
 
@@ -57,8 +57,8 @@ struct WorkFolder {
     case .symbolicLink: throw MigrationError.workFolderForeign(path, .link)
     case .file, .other: throw MigrationError.workFolderForeign(path, .noFolder)
     }
-    // In a folder that all may write to, such as /tmp, anybody may have made it, and what a mark
-    // and a journal in it say.
+    // In a folder that all users can write to, such as /tmp, any user may have made it, with its
+    // mark and journal.
     let around = try Files.fileStatus(Files.parent(of: path))
     guard [Processes.user, around.owner].contains(status.owner) else {
       throw MigrationError.workFolderForeign(path, .otherOwner)

@@ -6,7 +6,7 @@ import SystemPackage
 /// The folder in which one migration works.
 struct Workspace {
   var paths: MigrationPaths
-  /// Whether the old store is kept as a copy, for which there has to be room.
+  /// Whether the old store is kept as a copy, which needs space.
   var keepsByCopy = false
   /// Whether what is done is kept for a later run, should this one be cut off.
   var keepsWork = true
@@ -19,11 +19,11 @@ struct Workspace {
   private enum Hold {
     /// The lock of a work folder, which the migration of one destination has.
     case lock(FileLock)
-    /// The folder has a name that nobody else gives, and goes with the object.
+    /// The folder has a unique name, and is removed with the object.
     case own(TemporaryFolder)
   }
 
-  /// Whether the folder goes with the run, whatever becomes of it: no other run looks for it.
+  /// Whether the folder is removed with the run in any case: no other run searches for it.
   var isTemporary: Bool { if case .own = hold { true } else { false } }
 
   /// What a migration makes is too large for the system's temporary files, whose room is others' as
@@ -44,8 +44,8 @@ struct Workspace {
       hold: .own(folder), wasThere: false)
   }
 
-  /// A folder in memory, from which a result goes into the place of a small store; nil where the
-  /// store, or what is asked for, needs more.
+  /// A folder in memory, from which a result replaces a small store; nil if the store or the
+  /// request needs more.
   static func inMemory(for request: MigrationRequest) throws -> Workspace? {
     guard let memory = request.shared?.memory, request.keepsOld, request.work == nil,
       request.division.engine == nil, !request.restarts,
@@ -124,7 +124,7 @@ struct Workspace {
   /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }
 
-  /// Removes the folder with everything that Godwit created in it, and a result beside the
+  /// Removes the folder with everything that Godwit created in it, and a result next to the
   /// destination.
   ///
   /// - Returns: entries that remain because Godwit did not create them.

@@ -10,8 +10,8 @@ import SystemCalls
 /// The bytes that the parts of a result take, estimated from its plan and from the source.
 ///
 /// What SQLite's file format needs in addition to the values is counted, except the unused room of
-/// pages; lengths of texts and blobs that go or are sorted are means of some rows, on the safe side
-/// of what these tell. Values that come out of files of their own all count, to the byte.
+/// pages; lengths of texts and blobs that go or are sorted are means of some rows, on the safe
+/// side. Values that come out of files of their own all count, to the byte.
 package struct ResultSizes: Hashable, Sendable {
   /// The rows that workers make.
   package private(set) var rows: Int64 = 0

@@ -37,8 +37,8 @@ package struct CountText: CustomStringConvertible {
 }
 
 extension CountText {
-  /// Changes of the history that say more than is known, by entity, as a sentence without its end;
-  /// nil where there are none.
+  /// Changes of the history whose masks name more properties than are known, by entity, as a
+  /// sentence without its end; nil where there are none.
   static func wideMasks(_ counts: [String: Int64]) -> String? {
     if counts.isEmpty { return nil }
     let all = CountText(

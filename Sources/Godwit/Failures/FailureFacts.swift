@@ -11,7 +11,7 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// What an error says besides its sentences.
+/// The facts of an error besides its sentences.
 struct FailureFacts {
   /// nil if the exit status determines it.
   var kind: MigrationFailure.Kind?

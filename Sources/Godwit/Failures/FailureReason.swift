@@ -58,7 +58,7 @@ extension MigrationFailure {
       case violation(StoreMigration.Violation)
       /// A file system has too little free space, in bytes.
       case diskShortage(needed: Int64, available: Int64)
-      /// CloudKit mirroring could not go on.
+      /// CloudKit mirroring could not continue.
       case cloudKit
       /// A mapping model does not fit the models, or refers to what does not exist.
       case mapping
@@ -70,7 +70,7 @@ extension MigrationFailure {
       case persistentHistory
       /// A migration that Core Data has put off in part.
       case deferredMigration
-      /// Persistent history beside another model than that of the version hashes.
+      /// Persistent history with an embedded model other than that of the version hashes.
       case historyOfOtherModel
       /// The tables of CloudKit mirroring.
       case cloudKitMirroring
@@ -90,10 +90,10 @@ extension MigrationFailure {
     public var keys: [Int64] = []
     /// The code with which Core Data fails in the same case, nil if it has none.
     public var coreDataCode: Int?
-    /// What to do, in the imperative and without a full stop; nil where nothing is known but what
-    /// the description says.
+    /// What to do, in the imperative and without a full stop; nil if there is no advice besides the
+    /// description.
     public var advice: String?
-    /// One sentence that also says what to do.
+    /// One sentence, with the advice.
     public var description: String
   }
 }

@@ -1,4 +1,4 @@
-/// Names or paths with commas between them, the first of which stand for all where there are many.
+/// Names or paths with commas between them; only the first ones if there are many.
 struct ListText: CustomStringConvertible {
   private let items: [String]
   private let most: Int

@@ -17,7 +17,7 @@ import Survey
 import SystemCalls
 public import SystemPackage
 
-/// Why something failed: in sentences that name the file and say what to do, and as values.
+/// Why something failed: in sentences with the file and what to do, and as values.
 ///
 /// ```swift
 /// do {
@@ -85,7 +85,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   /// What to do after an interruption, as the end of a sentence.
   package static let goesOn = "start the same command again to resume"
 
-  /// One sentence; for a migration that is refused, one that says so and then one per reason.
+  /// One sentence; for a refused migration, one for the refusal and then one per reason.
   public let sentences: [String]
   /// The kind of the failure.
   public private(set) var kind: Kind
@@ -95,7 +95,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   public let coreDataCode: Int?
   /// The file concerned, nil if there is none.
   public private(set) var file: FilePath?
-  /// All reasons, with their places and codes; empty if the kind says everything.
+  /// All reasons, with their places and codes; empty if the kind suffices.
   public private(set) var reasons: [Reason] = []
 
   /// All sentences, one per line.
@@ -211,7 +211,7 @@ extension MigrationFailure: Encodable {
   }
 }
 
-/// What a command with `--json` prints in the place of its answer where it failed.
+/// What a failed command with `--json` prints instead of its result.
 package struct FailureDocument: Encodable {
   private var version = 1
   private var error: MigrationFailure

@@ -34,7 +34,7 @@ extension MirroringObstacle {
 }
 
 extension [StageAccounts.OfTable] {
-  /// What is carried over of CloudKit mirroring, and what nobody knows.
+  /// The carried over parts of CloudKit mirroring, and what is untested.
   var mirroringNote: String {
     let (before, after) = (reduce(0) { $0 + $1.rowsIn }, reduce(0) { $0 + $1.rowsOut })
     return "CloudKit mirroring: \(CountText(count, "table")) with \(GroupedText(after)) "

@@ -26,8 +26,7 @@ extension StoreMigration {
         }
     }
 
-    /// How many objects of which entity are made, by which mapping and of what, in a sentence that
-    /// follows "makes".
+    /// The number of objects, their entity, mapping and source, as a sentence after "makes".
     public var description: String {
       let count = objects.map { (isMost ? "at most " : "") + "\(CountText($0, "object"))" }
       return "\(count ?? "objects") of \(entity) by \(mapping), \(unit)."

@@ -5,10 +5,10 @@ import Planning
 import Survey
 import SystemPackage
 
-/// What is so, and what to do about it, of which a sentence is made.
+/// A fact and what to do about it, the parts of a sentence.
 struct Explanation: Hashable {
   var fact: String
-  /// nil where the fact says it, or where nothing can be done.
+  /// nil if the fact implies it, or if nothing can be done.
   var advice: String?
 
   /// Takes both parts, without the full stop of a sentence.
@@ -124,7 +124,7 @@ extension Refusal {
     "use \(option: .set, "\(entity).\(property ?? "ATTRIBUTE")=EXPRESSION")"
   }
 
-  /// How the model gives objects a value, or what else it may say.
+  /// How the model gives objects a value, or another change of the model.
   private func remedy(orElse other: String) -> String {
     // An element has no default but that of its composite, which the app's code gives.
     property.map { Attribute.isElement(name: $0) } == true

@@ -32,7 +32,7 @@ extension MigrationReport.Step {
 }
 
 extension [MigrationReport.Step] {
-  /// The relationships whose objects get an order that nobody chose, one sentence each.
+  /// The relationships whose objects get a default order, one sentence each.
   ///
   /// - Parameter hasObjects: whether the store has objects of an entity of its own version.
   func newOrderSentences(hasObjects: (String) -> Bool) -> [String] {
@@ -65,7 +65,7 @@ extension MigrationReport {
     notes += salvage.map { StoreMigration.Salvage($0).notes } ?? []
     notes += losses.map(\.sentence)
     for account in accounts.flatMap(\.entities)
-    // If no object is kept, the loss says so already.
+    // If no object is kept, the loss already reports it.
     where account.rowsOut > 0 && account.rowsIn != account.rowsOut {
       notes.append(account.sentence)
     }
@@ -75,7 +75,7 @@ extension MigrationReport {
     let entities = Set(accounts.first?.entities.filter { $0.rowsIn > 0 }.map(\.entity) ?? [])
     notes += steps.newOrderSentences { entities.contains($0) }
     notes += defects.map { StoreMigration.Defect($0).description }
-    // The defects say so already, with keys.
+    // The defects already report it, with keys.
     let isTold = defects.contains { $0.kind == .dangling }
     notes += (isTold ? [] : danglingReferences).map {
       "\(CountText($0.count, "reference")) in \($0.table).\($0.column) "
@@ -89,7 +89,7 @@ extension MigrationReport {
       )
     }
     notes += missingFileNotes
-    // Of several stages the last one tells what is left.
+    // Of several stages the last one has what is left.
     notes += accounts.last?.mirroring.map { [$0.mirroringNote] } ?? []
     notes += keptTables.map { "table \($0) is not part of the model and was copied unchanged." }
     notes += extraTables.map { "table \($0) is not part of the model and was left out." }
@@ -119,7 +119,7 @@ extension MigrationReport {
   }
 
   private var missingFileNotes: [String] {
-    // Where every row was looked at, they are told with their keys.
+    // If every row was read, they are listed with their keys.
     if defects.contains(where: { $0.kind == .missingFile && $0.fate == .kept }) { return [] }
     let missing = missingExternalFiles
     var notes = missing.prefix(Self.mostFiles).map {

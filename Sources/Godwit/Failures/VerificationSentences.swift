@@ -41,7 +41,7 @@ extension StoreVerification.Report {
       + (core.lacksHistory ? [history] : [])
   }
 
-  /// What was assumed where nothing says how the new store was made.
+  /// The assumption if it is unknown how the new store was made.
   private var assumption: String {
     route.allSatisfy(\.mappings.isEmpty)
       ? "by inference" : "by the mapping models that were found"
@@ -128,13 +128,13 @@ extension VerificationReport.Removal {
 struct VerifiedWay: Sendable {
   /// The steps that are judged; empty if both stores are of one version.
   private(set) var steps: [MigrationRoute.Step] = []
-  /// The record that says so.
+  /// The record of the route.
   private(set) var record: FilePath?
-  /// Whether a record or the caller says it.
+  /// Whether a record or the caller defines it.
   private(set) var isKnown = true
   /// The choices that may have been made, where it is not known.
   private(set) var open: [MigrationChoice] = []
-  /// What is to be said of it.
+  /// Remarks on it.
   private(set) var notes: [String] = []
   /// The configuration of the new store; nil where it has all entities.
   private(set) var configuration: String?
@@ -173,11 +173,11 @@ struct VerifiedWay: Sendable {
   }
 }
 
-/// What to name where nothing says how a store was made.
+/// What to name if it is unknown how a store was made.
 struct WayAdvice {
   private let choices: [MigrationChoice]
 
-  /// Takes the choices for which the old store gives occasion.
+  /// Takes the choices that the old store makes relevant.
   init(_ choices: [MigrationChoice] = []) { self.choices = choices }
 
   /// The advice, as the last part of a sentence.

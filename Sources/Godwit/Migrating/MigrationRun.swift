@@ -89,7 +89,7 @@ extension StoreMigration {
     guard problems.isEmpty else { throw MigrationFailure(.usage, problems) }
   }
 
-  /// Checks that no pause file is a store, which the user would be told to remove.
+  /// Checks that no pause file is a store, which the user would remove to resume.
   ///
   /// - Throws: `MigrationFailure`.
   private func requireHoldsOfTheirOwn() throws(MigrationFailure) {

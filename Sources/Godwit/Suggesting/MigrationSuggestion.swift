@@ -112,8 +112,7 @@ extension MigrationSuggestion {
     let hasChoice = choices.contains { $0.words.first?.hasPrefix("--on-") == true }
     let none =
       hasChoice
-      ? "; nothing is lost except what the options "
-        + "permit." : "; nothing is lost."
+      ? "; nothing is lost except what the options permit." : "; nothing is lost."
     let losses = trial.losses.isEmpty ? none : ". It loses:"
     return ["Tried \(how ?? "on the store, whose values fit")\(losses)"]
       + trial.losses.map { "  \($0)" }

@@ -28,7 +28,7 @@ public enum MigrationEvent: Hashable, Sendable {
   case progress(
     fraction: Double, timeRemaining: Duration?, rowsDone: Int64, rowsTotal: Int64,
     bytesDone: Int64, bytesTotal: Int64)
-  /// Something worth knowing, as a sentence; a level of warning says that something is amiss.
+  /// Something worth knowing, as a sentence; the level is a warning if something is wrong.
   case message(String, level: Level, facts: [String: String])
   /// The migration has a result.
   case done(outcome: StoreMigration.Result.Outcome, rows: Int64)

@@ -125,11 +125,11 @@ struct MetricsWriter {
     for (name, help, time) in times { gauge(name, help, time.timeIntervalSince1970) }
     gauge("memory_bytes", "Peak private memory of all processes.", Double(progress.memory))
     if let limit = progress.memoryLimit {
-      gauge("memory_limit_bytes", "What --memory allows them.", Double(limit))
+      gauge("memory_limit_bytes", "The limit of --memory for them.", Double(limit))
     }
     if let need = progress.diskNeed {
       gauge(
-        "disk_need_bytes", "The disk that it was expected to write at its peak.",
+        "disk_need_bytes", "The expected peak of disk space.",
         Double(need))
     }
     if progress.atWork.workOrderCount > 0 {
@@ -141,7 +141,7 @@ struct MetricsWriter {
     }
     gauge("workers_wanted", "The maximum number of workers at a time.", Double(progress.workers))
     gauge(
-      "rate_limit_bytes", "Source bytes a second at most; 0 for no limit.",
+      "rate_limit_bytes", "The maximum of source bytes per second; 0 for no limit.",
       Double(progress.bytesPerSecond ?? 0))
   }
 

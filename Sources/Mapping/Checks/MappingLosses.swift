@@ -197,7 +197,7 @@ package struct MappingLosses: Hashable, Sendable {
     if loss.targets?.isEmpty == false { possible.append(loss) }
   }
 
-  /// The entities of a relationship's objects for which some mapping does not read the other end.
+  /// The entities of a relationship's objects whose other end some mapping does not read.
   private func unreadTargets(of relationship: Relationship) -> Set<String> {
     let others = source.family(of: relationship.destinationEntityName).map(\.name)
     guard !relationship.isOrdered, let inverse = source.inverse(of: relationship) else {

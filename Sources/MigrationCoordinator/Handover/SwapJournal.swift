@@ -149,7 +149,8 @@ struct SwapJournal {
       try OldExternalFiles(store: destination).remove(edit.obsolete)
       return .ended
     }
-    // Of somebody who has the store open SQLite has put it back, and a journal is of what goes on.
+    // If another process has the store open, SQLite has restored it, and a journal belongs to that
+    // process.
     let lock =
       isLocked
       ? nil

@@ -30,7 +30,7 @@ package struct Stage: Sendable {
   package let cut: Cut?
   /// What choices changed in the store with which it begins.
   var mended: [Defect] = []
-  /// What was lost when the store was mended with which the stage begins.
+  /// The losses of repairing the store with which the stage begins.
   var lostByChoice: [Loss] = []
 
   /// The steps in their order, at least one.
@@ -51,8 +51,7 @@ package struct Stage: Sendable {
       lostByChoice: lostByChoice)
   }
 
-  /// The stage as the objects of its store let it be: only they tell whether two filters take one
-  /// of them.
+  /// The stage for the objects of its store: only they show whether two filters take one of them.
   func settled(in survey: StoreSurvey) throws -> Stage {
     guard case .rows(let steps) = work, let step = steps.first,
       step.calls?.exclusive.isEmpty == false

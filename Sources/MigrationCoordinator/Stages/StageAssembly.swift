@@ -81,7 +81,7 @@ struct StageAssembly {
     report.stayingRows =
       saved.plan.staying.isEmpty ? nil : saved.plan.untouched.reduce(0) { $0 + $1.rows }
     report.danglingReferences = assembled.danglingReferences
-    // Whoever does not keep references that lead nowhere had all tables searched for them.
+    // Without the choice to keep dangling references, all tables were searched for them.
     if request.defectChoices.dangling == .keep, !assembled.uncheckedReferences.isEmpty {
       report.uncheckedReferences = assembled.uncheckedReferences.map {
         .init(table: $0.table, column: $0.column)

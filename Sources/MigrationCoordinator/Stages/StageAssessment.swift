@@ -41,7 +41,7 @@ package struct StageAssessment: Sendable {
   ///   - scansAll: searches every row for entities that the model does not have.
   ///   - searchesDefects: searches every row for what is wrong, where rows are made by programs.
   ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
-  ///   - looking: told from time to time how many filters were tried, and of how many.
+  ///   - looking: called periodically with the number of filters evaluated, and of all.
   init(
     stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false,
     searchesDefects: Bool = false, leavingConstraints: Bool = false,
@@ -130,12 +130,12 @@ package struct StageAssessment: Sendable {
       + (request.failsOnLoss ? Loss.chosen(in: stage.mended) : [])
   }
 
-  /// The indexes that only Core Data can make; nobody uses those of a store between two stages.
+  /// The indexes that only Core Data can make; those of a store between two stages are not used.
   private static func indexLosses(_ schema: StoreSchema, request: MigrationRequest) -> [Loss] {
     request.isIntermediate ? [] : schema.omissions.map { Loss($0) }
   }
 
-  /// The history of a store whose objects are made anew, or that is not wanted.
+  /// The history of a store whose objects are made one by one, or that is dropped by choice.
   private static func historyLosses(_ survey: StoreSurvey) -> [Loss] {
     let rows = survey.history?.rows ?? [:]
     let count = rows[HistoryTables.changes] ?? 0
@@ -169,7 +169,7 @@ package struct StageAssessment: Sendable {
       && decision.decide(losses, keepsNothing: false).refusal == nil
   }
 
-  /// Checks that there are no refusals; with them are told the losses that are not accepted.
+  /// Checks that there are no refusals; unaccepted losses are reported with them.
   ///
   /// - Throws: `MigrationError.impossible` or `stepImpossible`.
   package func requirePossible(store: FilePath, accepting decision: LossDecision) throws {

@@ -43,7 +43,7 @@ struct ArchivedModel: Sendable {
 
   /// The last ones: several stores become those of one model, which is read once.
   ///
-  /// Whoever asks for a model waits for one that is being archived, which may be that.
+  /// A request for a model waits for one that is being archived, which may be the same.
   private static let recent = Mutex<[(model: ManagedObjectModel, archived: Self)]>([])
   private static let mostRecent = 2
 
@@ -57,9 +57,9 @@ struct ArchivedModel: Sendable {
     }
   }
 
-  /// Archives a model that is likely to be asked for, beside other work.
+  /// Archives a model that is likely to be requested, in parallel to other work.
   static func make(ahead model: ManagedObjectModel) async {
-    // Whoever asks for it is told why there is none.
+    // A request for it reports the error.
     _ = try? Self(model)
   }
 

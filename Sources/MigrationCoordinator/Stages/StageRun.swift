@@ -85,7 +85,7 @@ struct StageRun {
         keeping: paths.copiesOfSource.union([paths.status, paths.statusLock, paths.run]))
       return refusal
     } catch {
-      // Where the store cannot be read any more, the first failure says why.
+      // If the store can no longer be read, the first failure has the reason.
       return nil
     }
   }
@@ -139,8 +139,8 @@ struct StageRun {
     ).run(results, engine: engine, reporter: reporter)
   }
 
-  /// What an edit of the store would take, beside what is missing for another store; where it was
-  /// asked for, it was declined.
+  /// The space for an edit of the store, in addition to what another store lacks; if it was
+  /// requested, it was declined.
   private func telling(
     _ shortages: [DiskShortage], of input: StageInput
   ) throws -> [DiskShortage] {
@@ -256,7 +256,7 @@ extension StageInput {
       } else if ![0, status?.owner].contains(Processes.user) {
         "the store belongs to another user"
       } else if status?.links != 1 {
-        // SQLite looks for a journal beside the name by which it opens the store.
+        // SQLite searches for a journal next to the name by which it opens the store.
         "the store has several names (hard links)"
       } else {
         nil

@@ -29,7 +29,7 @@ struct StageSequence {
 
   private var paths: MigrationPaths { workspace.paths }
 
-  /// What all stages made, and the store that still has the result's external files beside it.
+  /// What all stages made, and the store that still has the result's external files next to it.
   struct Outcome {
     var last: StageRun.Outcome
     var lastStore: FilePath
@@ -106,7 +106,7 @@ struct StageSequence {
     try workspace.requireSpace(need)
     let done = try finishedStages()
     if done.isEmpty {
-      // A stage that was interrupted knows by itself whether it can go on.
+      // An interrupted stage determines itself whether it can resume.
       let kept = paths.copiesOfSource.union([
         paths.status, paths.statusLock, paths.run, paths.stage(number: 1).work,
       ])
@@ -221,10 +221,10 @@ struct StageSequence {
     }
   }
 
-  /// Mends the store of a stage as the request says, for the stage that begins with it; what it
-  /// mended.
+  /// Repairs the store of a stage by the request's choices, for the stage that begins with it;
+  /// returns the repaired defects.
   ///
-  /// It is nobody else's, so no copy is made.
+  /// No other process uses it, so no copy is made.
   private func mend(
     _ result: FilePath, of store: FilePath, forStage number: Int
   ) throws -> DefectMending.Outcome {

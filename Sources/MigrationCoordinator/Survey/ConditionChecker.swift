@@ -16,8 +16,8 @@ struct ConditionChecker {
   var excludesUntaken = false
   /// Makes the rows of the step's destination; nil where they are made otherwise.
   var made: MigrationProgram?
-  /// SQL that tells whether a choice made a reference of a row, named `s`, nil: of the relationship
-  /// of an entity; nil where it made none nil.
+  /// SQL that returns whether a choice set a reference of a row, named `s`, to nil, by entity and
+  /// relationship; nil if it set none to nil.
   var emptied: ((_ entity: String, _ relationship: String) -> String?)?
 
   /// What to count for a condition.
@@ -118,7 +118,7 @@ struct ConditionChecker {
       entity: declaringEntity(of: condition), property: condition.property)
   }
 
-  /// The rows from which on a constraint is left to its index: of fewer it is soon told.
+  /// The number of rows from which a constraint is left to its index; fewer are checked fast.
   private static let manyRows: Int64 = 1 << 16
 
   /// Whether a condition is a constraint of many rows which an index of the result keeps, so that
@@ -144,8 +144,8 @@ struct ConditionChecker {
     return try reader.number(sql: tables) != 0
   }
 
-  /// Whether there may be a group of more than one row; as a rule there is none, and nothing has to
-  /// be sorted to tell so.
+  /// Whether there may be a group of more than one row; usually there is none, and this needs no
+  /// sorting.
   private func mayHaveGroups(_ groups: Groups) throws -> Bool {
     guard !groups.by.isEmpty, !groups.arePairs else { return true }
     let rows = view.count(ofTable: groups.table)

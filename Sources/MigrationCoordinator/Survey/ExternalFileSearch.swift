@@ -53,11 +53,11 @@ struct ExternalFileSearch {
     uses = ExternalUses(stage: stage, survey: survey)
   }
 
-  /// Why the stage cannot be made: files whose bytes it needs, and those that nobody may open; and
-  /// what the bytes that it reads take in leaves of the result.
+  /// Why the stage cannot be made: missing files whose bytes it needs, and files that must not be
+  /// opened; and the size of the bytes read in leaves of the result.
   ///
-  /// - Parameter scansAll: looks at all values that the stage takes, else only at those whose bytes
-  ///   it needs, and at the rest where something odd lies among the files.
+  /// - Parameter scansAll: reads all values that the stage takes, else only those whose bytes it
+  ///   needs, and the rest if the folder has an unexpected entry.
   func obstacles(scansAll: Bool) throws -> (refusals: [Refusal], bytesRead: Int64) {
     let all = try scansAll || (uses.contain(.carried) && mayBeForeign())
     let found = try findings { $0 == .read || (all && $0 == .carried) }
@@ -106,7 +106,7 @@ struct ExternalFileSearch {
     return (result, bytesRead)
   }
 
-  /// A column whose files are looked at, in rows of some entities.
+  /// A column whose files are checked, in rows of some entities.
   private struct Wanted {
     var column: ExternalUses.Column
     var entity: String
@@ -183,13 +183,13 @@ struct ExternalFileSearch {
     var use: ExternalUses.Use
   }
 
-  /// How many files are looked at before the next rows are read.
+  /// The number of files checked before the next rows are read.
   private static let mostAtOnce = 4096
-  /// How many files one processor looks at before it takes the next ones.
+  /// The number of files that one processor checks at a time.
   private static let share = 256
 
-  /// What files show, in this order, looked at by all processors: a file's status is the system's
-  /// work.
+  /// The results for files, in this order, checked on all processors, since reading a file's status
+  /// is the system's work.
   private static func looks(
     at names: [String], in folder: ForeignFolder?, support: FilePath
   ) -> [Result<Look, any Error>] {
@@ -216,7 +216,7 @@ struct ExternalFileSearch {
     return sampled.bytes / max(1, sampled.rows)
   }
 
-  /// What a look at a file shows.
+  /// The result of checking a file.
   private enum Look: Sendable {
     /// It has so many bytes.
     case readable(Int64)
@@ -247,8 +247,8 @@ struct ExternalFileSearch {
 
   // MARK: Folders
 
-  /// Whether something lies among the files, or stands in the place of their folder, that may not
-  /// be read: a look at each file's status, which takes less than one at the values.
+  /// Whether the folder has entries that must not be read, or is none itself: checks each file's
+  /// status, which takes less time than reading the values.
   private func mayBeForeign() throws -> Bool {
     let support = MigrationPaths.support(of: survey.store)
     let data = ExternalDataFolder.files(support: support)
@@ -265,7 +265,7 @@ struct ExternalFileSearch {
         return status.map { $0.kind != .file || $0.owner != user || $0.mode & 0o400 == 0 } ?? false
       }
     } catch is SystemCallError {
-      // Whoever may not look into the folder may not open what is in it.
+      // Without permission for the folder its files cannot be opened.
       return true
     }
   }
@@ -276,7 +276,7 @@ extension ExternalReferences {
   struct Rows {
     let table: String
     let columns: [String]
-    /// The entities whose rows are looked at.
+    /// The entities whose rows are read.
     let numbers: Set<EntityNumber>
 
     /// Calls `body` with key, entity and the file name in each column, nil where there is none.

@@ -17,7 +17,7 @@ struct ExternalUses {
   enum Use: Int {
     /// It stays behind.
     case none
-    /// It goes on as it is, with the name of its file.
+    /// It continues unchanged, with the name of its file.
     case carried
     /// Its bytes are read out of the file.
     case read
@@ -45,7 +45,7 @@ struct ExternalUses {
     }
   }
 
-  /// Whether there are values of which that becomes.
+  /// Whether there are values with this use.
   func contain(_ use: Use) -> Bool { uses.values.contains { $0.values.contains(use) } }
 
   /// What becomes of the values in rows of an entity.
@@ -70,7 +70,7 @@ struct ExternalUses {
     }
   }
 
-  /// Adds what property mappings ask for, of objects that a filter leaves out too.
+  /// Adds what property mappings read, also from objects that a filter leaves out.
   private mutating func add(
     _ use: Use, by mappings: [MappingModel], of model: ManagedObjectModel,
     where isWanted: (EntityMapping, PropertyMapping) -> Bool
@@ -95,8 +95,8 @@ struct ExternalUses {
 }
 
 extension EntityMapping {
-  /// Whether a property of the new objects gets what the old ones keep, as it is: no bytes of an
-  /// external file are looked at (`MappingPlan`).
+  /// Whether a property of the new objects gets the unchanged value of the old ones: no bytes of an
+  /// external file are read (`MappingPlan`).
   fileprivate func copies(
     _ property: PropertyMapping, from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> Bool {
@@ -123,7 +123,7 @@ extension EntityTable {
 }
 
 extension ColumnOperation {
-  /// The column with the value of an attribute, and whether its bytes are looked at.
+  /// The column with the value of an attribute, and whether its bytes are read.
   fileprivate var externalUse: (column: String, use: ExternalUses.Use)? {
     switch self {
     case .removeExternalTag(let column, _): (column, .read)

@@ -69,7 +69,7 @@ extension ConditionChecker {
       let value = "(\(place.rows.value(column: column.name, of: place.number)))"
       return .rows(place.isOf(targets.map { view.isOf($0, key: value) } ?? "\(value) IS NOT NULL"))
     }
-    // Rows of one entity, and of no other, are told by the table.
+    // If the table has only one entity, it identifies the rows.
     let isAlone = view.schema.table(of: level)?.entityNames.count == 1
     if let join = view.schema.joinTables.first(where: {
       $0.first.entityName == level.name && $0.first.relationshipName == name
@@ -87,8 +87,8 @@ extension ConditionChecker {
     return .rows(.init(rows, test: "\(all) AND \(isOwned)"))
   }
 
-  /// The question of objects of the target entities that an object has in an ordered relationship
-  /// beside others: one alone has no order.
+  /// The question for target objects in an ordered relationship with several objects: one alone has
+  /// no order.
   private func members(
     ofOrdered name: String, entityName: String, targets: [String]
   ) -> LossQuestion? {
@@ -137,7 +137,7 @@ extension ConditionChecker {
       }
     if count == 0 { return nil }
     var keys: [Int64] = []
-    // What the model removes is everything, of which a few keys would tell nothing.
+    // The model removes all of them, so listing a few keys is useless.
     if case .rows(let rows) = question, case .conversion = possible.kind {
       keys = try self.keys("SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.test) ORDER BY 1")
     }

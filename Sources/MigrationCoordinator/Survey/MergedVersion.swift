@@ -14,7 +14,7 @@ struct MergedVersion {
   /// The most combinations of versions that are tried.
   private static let mostTries = 10_000
 
-  /// Finds the versions of which a model with these hashes is merged; nil where there are none.
+  /// Finds the versions that were merged into a model with these hashes; nil if there are none.
   static func find(
     _ hashes: [String: VersionHash], in bundles: [[ModelVersion]], library: ModelLibrary
   ) -> MergedVersion? {

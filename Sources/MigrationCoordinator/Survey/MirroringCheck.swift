@@ -11,7 +11,7 @@ import Survey
 /// Rows stay as they are but for the entity numbers of record metadata, the only ones that are
 /// known to be there (docs/how-to/cloudkit.md).
 struct MirroringCheck {
-  /// Why mirroring could not go on.
+  /// Why mirroring could not continue.
   private(set) var refusals: [Refusal] = []
   /// Record metadata of entities that the new model lacks, or that no model knows.
   private(set) var losses: [Loss] = []
@@ -47,8 +47,8 @@ struct MirroringCheck {
     Refusal(reason: .mirroring(obstacle), entity: place, property: column)
   }
 
-  /// Counts the rows of all tables by their indexes: those that a damaged page lacks would be
-  /// missed by nobody, since no worker reads them.
+  /// Counts the rows of all tables by their indexes: rows missing on a damaged page would not be
+  /// noticed, since no worker reads them.
   private func requireSound() throws {
     for table in mirroring.tables {
       let name = SQL.identifier(name: table.name)
@@ -115,7 +115,7 @@ struct MirroringCheck {
 
   private var entityCount: Int { survey.schema.numbers.names.count }
 
-  // MARK: Columns of which nothing is proven
+  // MARK: Columns of unknown content
 
   /// Finds values that may be entity numbers, in columns that are not known to hold any; they would
   /// be wrong once numbers change.

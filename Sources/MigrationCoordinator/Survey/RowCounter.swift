@@ -110,7 +110,7 @@ private final class Counting {
         others[question.rows == question.from ? 0 : 1].append(question)
       }
     }
-    // One question on each row makes a pass of its own out of what an index tells.
+    // One question about every row requires a pass that an index could have saved.
     let every = shared.filter { $0.rows != $0.from }
     return [every + shared.filter { $0.rows == $0.from }] + others
   }
@@ -143,8 +143,8 @@ private final class Counting {
     return try Self.row(sql, [], count: sums.count, in: reader.connection)
   }
 
-  /// The statement for rows of a range; nil where an index tells all that is asked, or rows would
-  /// not be found by their keys.
+  /// The statement for rows of a range; nil if an index answers everything, or rows would not be
+  /// found by their keys.
   private func inPart(_ sql: String, column: String) throws -> String? {
     let part = "\(sql) WHERE \(column) BETWEEN ?1 AND ?2"
     return try reader.connection.run { db in

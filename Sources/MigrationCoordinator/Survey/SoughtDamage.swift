@@ -4,7 +4,7 @@ import SystemCalls
 import SystemPackage
 
 extension StoreSurvey {
-  /// Runs what reads the source, and looks for damage where it fails.
+  /// Runs an operation that reads the source, and searches for damage if it fails.
   func seekingDamage<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()

@@ -54,7 +54,7 @@ extension SourceAccess {
 }
 
 extension StoreError {
-  /// Whether it says that somebody else is at work on the store.
+  /// Whether it is caused by another process at work on the store.
   fileprivate var isOfOthers: Bool {
     switch problem {
     case .inUse, .openForWriting, .changedDuringMigration: true

@@ -11,7 +11,7 @@ package struct SourceSalvage {
   /// What was taken and what was lost; nil where the store is not damaged.
   package let found: SalvagedStore?
 
-  /// Salvages a store if the request asks for it and the store is damaged.
+  /// Salvages a store if requested and the store is damaged.
   ///
   /// - Parameter path: where the copy goes, and the folder that goes with it.
   /// - Throws: `StoreError` with `notSalvageable`.
@@ -28,7 +28,7 @@ package struct SourceSalvage {
       found = try StoreSalvage(of: access.readable, memory: request.memory).copy(to: copy)
       self.access = try access.reading(copy, folder: folder)
     } catch var error as StoreError where error.store == access.readable {
-      // A store with a log is read as a copy, of which nobody knows.
+      // A store with a log is read as an internal copy.
       error.store = request.store
       throw error
     }
@@ -69,7 +69,7 @@ package struct SalvageableDamage: Error {
 }
 
 extension MigrationRequest {
-  /// An error that tells damage with what a salvage would take; any other error as it is.
+  /// An error for damage with the outlook of a salvage; any other error unchanged.
   func tellingSalvage(behind damage: any Error, readable: FilePath) -> any Error {
     guard !rules.salvages, damage.isDamageOfSource else { return damage }
     do {
@@ -79,14 +79,14 @@ extension MigrationRequest {
       guard case .notSalvageable(let parts) = salvage.problem else { return damage }
       return SalvageableDamage(damage: damage, outlook: .lacks(parts))
     } catch {
-      // What could be taken is beside the point; the damage is told.
+      // The outlook does not matter; the damage is reported.
       return damage
     }
   }
 }
 
 extension Error {
-  /// Whether it says that the source is damaged, and nothing further is known.
+  /// Whether it only reports that the source is damaged.
   fileprivate var isDamageOfSource: Bool {
     switch self {
     case is SourceDamage: true

@@ -5,7 +5,7 @@ import RowPrograms
 import Schema
 import Survey
 
-/// What a step demands of the rows of a store, and what asks whether they meet it.
+/// The conditions of a step on the rows of a store, and the queries that check them.
 struct StageDemands {
   /// What the rows have to satisfy, the store's own constraints included.
   var conditions: [Condition]
@@ -15,7 +15,7 @@ struct StageDemands {
   /// That mandatory to-one relationships lead somewhere.
   var mandatoryReferences: [Condition] = []
 
-  /// Those of each step of a stage; of objects that are made one by one as far as rows tell them.
+  /// Those of each step of a stage; for objects that are made one by one as far as rows show them.
   ///
   /// - Parameter validates: whether an object without a mandatory value ends the migration.
   static func all(

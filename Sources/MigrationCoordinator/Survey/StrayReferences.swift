@@ -6,14 +6,14 @@ import Schema
 import StoreFormat
 import Survey
 
-/// Searches for references whose entity number, in the column beside the key, is that of no entity
-/// that the relationship leads to: a program finds no number of the new store for it.
+/// Searches for references whose entity number, in the column next to the key, is that of no entity
+/// that the relationship can lead to: a program finds no number of the new store for it.
 struct StrayReferences {
   let survey: StoreSurvey
   /// The program whose tables renumber them; nil where objects are made one by one.
   let program: MigrationProgram?
 
-  /// The question of a relationship, whose answer tells the loss.
+  /// The question of a relationship, whose answer is the loss.
   struct Asked {
     fileprivate var table: String
     fileprivate var entity: String
@@ -65,7 +65,7 @@ struct StrayReferences {
     }
   }
 
-  /// Whether the rows of a table have columns whose numbers are looked at.
+  /// Whether the rows of a table have columns whose numbers are checked.
   static func mayConcern(_ table: TableProgram) -> Bool {
     table.columns.contains { $0.operations.contains { $0.renumberedColumn != nil } }
   }

@@ -16,10 +16,10 @@ struct StrayRows {
   /// The size of a store up to which all its tables are scanned.
   private static let smallBytes: Int64 = 8 << 20
 
-  /// The questions whose answers tell the losses.
+  /// The questions whose answers are the losses.
   struct Asked {
     fileprivate var tables: [(table: EntityTable, test: String, rows: RowCounter.Question)] = []
-    /// Join tables of which every pair is looked at.
+    /// Join tables whose pairs are all checked.
     fileprivate var joins: [(join: JoinTable, pairs: RowCounter.Question)] = []
   }
 
@@ -83,7 +83,7 @@ struct StrayRows {
       kind: .row, cause: .unknownEntity, entity: Loss.historyName, property: nil, count: count)
   }
 
-  /// Whether every row of the store may be looked at.
+  /// Whether every row of the store may be read.
   var scans: Bool { mayScan() }
 
   /// Rows of a table whose entity is not one of the table's, or is abstract.
@@ -93,7 +93,7 @@ struct StrayRows {
     return count > 0 ? try loss(table, test: test, count: count) : nil
   }
 
-  /// By what such rows are told; nil where they are not looked for.
+  /// The test that finds such rows; nil if they are not searched.
   private func test(of table: EntityTable, isSuspect: Bool) -> String? {
     let numbers = table.entityNames.filter { survey.model.entity(name: $0)?.isAbstract == false }
       .compactMap { survey.schema.numbers[$0]?.rawValue }
@@ -129,12 +129,12 @@ struct StrayRows {
       keys: keys)
   }
 
-  /// Whether every row may be looked at.
+  /// Whether every row may be read.
   private func mayScan(isSuspect: Bool = false) -> Bool {
     scansAll || isSuspect || survey.access.fingerprint.bytes <= Self.smallBytes
   }
 
-  /// Pairs of which one key is NULL.
+  /// Pairs with a NULL key.
   func loss(join: JoinTable) throws -> Loss? {
     let name = SQL.identifier(name: join.name)
     let (one, other) = (

@@ -22,8 +22,7 @@ extension StoreSurvey {
     }
   }
 
-  /// The error about the store itself where it is about the copy that is read of it, of which
-  /// nobody knows.
+  /// The error about the store itself if it is about the internal copy that is read.
   private static func naming(
     _ store: FilePath, insteadOf copy: FilePath, in error: any Error
   ) -> any Error {

@@ -11,7 +11,7 @@ struct WaitingOrders {
   /// What a process takes before it has done anything.
   private static let leastBytes: Int64 = 8 << 20
 
-  /// How many workers have room beside the coordinator, at least one and at most so many.
+  /// How many workers have room next to the coordinator, at least one and at most `workers`.
   static func room(for workers: Int, memory: Int64) -> Int {
     max(1, min(workers, Int(memory / leastBytes) - 1))
   }

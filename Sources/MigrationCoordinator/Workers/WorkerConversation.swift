@@ -4,10 +4,10 @@ import Subprocess
 import SystemCalls
 package import SystemPackage
 
-/// What the coordinator and one worker process say to each other: the work order and the pace one
+/// The messages between the coordinator and one worker process: the work order and the pace one
 /// way, progress, claims and the outcome the other way.
 struct WorkerConversation: Sendable {
-  /// What a worker has said.
+  /// The answer of a worker.
   struct Answer: Sendable {
     /// The machine that it runs on, nil if it has not started.
     var host: String?

@@ -92,7 +92,7 @@ package struct ProcessLauncher: WorkerLauncher {
     of status: TerminationStatus, answer: WorkerConversation.Answer
   ) -> WorkerEnding {
     switch (answer.last, status) {
-    // A worker that has said how its order ended does nothing any more.
+    // A worker that has reported the end of its order does nothing any more.
     case (.made(let manifest)?, _): return .made(manifest)
     case (.failed(let status, let facts, _)?, _): return .exited(status, message: facts)
     case (_, .exited(let code)):

@@ -25,7 +25,7 @@ struct WorkerPool {
     var attempts: Int
     /// Whether an earlier run had done the order.
     var wasFound = false
-    /// Whether nobody knows how the worker of an attempt ended: it may still run.
+    /// Whether the end of an attempt's worker is unknown: it may still run.
     var hasLostWorker = false
   }
 
@@ -158,7 +158,7 @@ struct WorkerPool {
     case .exited(let code, let message):
       if message.isEmpty { link.fail("") }
       return .exited(code, message)
-    // A worker that dies cannot say so itself.
+    // A worker that dies cannot report it itself.
     case .killed(let signal):
       link.fail("", signal: signal)
       return .killed(signal)

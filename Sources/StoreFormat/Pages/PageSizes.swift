@@ -36,7 +36,7 @@ package struct PageSizes: Hashable, Sendable {
     Self.local(payload: payload, usable: usable, isIndex: isIndex)
   }
 
-  /// The same for pages of which so many bytes hold something.
+  /// The same for pages with so many used bytes.
   @inline(__always)
   static func local(payload: Int, usable: Int, isIndex: Bool) -> Int {
     let most = isIndex ? (usable - 12) * 64 / 255 - 23 : usable - 35
