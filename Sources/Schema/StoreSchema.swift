@@ -194,7 +194,7 @@ package struct SchemaError: Error, Hashable, Sendable {
     package var columns: Int
   }
 
-  /// A table of which there would be two.
+  /// A table name that two tables would have.
   package struct Clash: Hashable, Sendable {
     /// The name of the table.
     package var table: String

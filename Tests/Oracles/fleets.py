@@ -29,6 +29,7 @@ import sys
 import tempfile
 import time
 
+from other_schemas import other_schemas
 from run import Failure, Tool, parser
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
@@ -411,48 +412,6 @@ def versions(lab, count, _kills, _rng):
     shutil.rmtree(folder)
 
 
-def other_schemas(store):
-    """Changes of a store that leave its version and its rows: pages, order and encoding of what
-    its schema lists."""
-    def remade(way):
-        db = sqlite3.connect(store, isolation_level=None)
-        listed = "SELECT name, sql, rootpage FROM sqlite_master ORDER BY rowid"
-        before = db.execute(listed).fetchall()
-        indexes = db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'index' "
-                             "AND sql IS NOT NULL ORDER BY rowid").fetchall()
-        for name, _ in indexes:
-            db.execute(f'DROP INDEX "{name}"')
-        # The last root takes the page of one that goes.
-        db.execute("CREATE TABLE passing (a)")
-        for _, sql in indexes if way == "roots" else reversed(indexes):
-            db.execute(sql)
-        db.execute("DROP TABLE passing")
-        after = db.execute(listed).fetchall()
-        db.close()
-        require(after != before, "the schema is as it was")
-        if way == "roots":
-            require([r[:2] for r in after] == [r[:2] for r in before], "more has changed")
-
-    def small_pages(_):
-        db = sqlite3.connect(store, isolation_level=None)
-        db.execute("PRAGMA page_size = 1024")
-        db.execute("VACUUM")
-        db.close()
-
-    def encoded(encoding):
-        db = sqlite3.connect(store)
-        other = sqlite3.connect(store + ".copy", isolation_level=None)
-        other.execute(f"PRAGMA encoding = '{encoding}'")
-        other.executescript("\n".join(db.iterdump()))
-        other.close()
-        db.close()
-        os.replace(store + ".copy", store)
-
-    return {"as it is": lambda _: None, "indexes in reverse": remade, "roots moved": remade,
-            "pages of 1024": small_pages, "UTF-8 again": encoded, "UTF-16le": encoded,
-            "UTF-16be": encoded}
-
-
 def schemas(lab, count, _kills, _rng):
     """Stores of one version whose schemas differ in pages, order or encoding."""
     scratch = os.path.join(lab.folder, "schemas")
@@ -475,8 +434,8 @@ def schemas(lab, count, _kills, _rng):
     mixed.require_migrated(stores)
 
 
-CASES = {"same": same, "schemas": schemas, "bad": bad, "crashes": crashes, "kills": kills, "limits": limits,
-         "stops": stops, "rollback": rollback, "versions": versions}
+CASES = {case.__name__: case for case in (
+    same, schemas, bad, crashes, kills, limits, stops, rollback, versions)}
 
 
 def main():

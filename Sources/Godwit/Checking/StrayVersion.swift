@@ -20,7 +20,7 @@ struct StrayVersion {
     else { return nil }
     self.bundle = bundle
     let own = LockedVersion(name: "", model: survey.model)
-    // A lock that cannot be read is told by `check --locked`.
+    // A lock that cannot be read is reported by `check --locked`.
     let lock = try? VersionLock(contentsOf: VersionLock.file(of: bundle))
     let name = lock?.locked.first { $0.hashes(like: own) }?.name
     let now = try? VersionLock(of: bundle)

@@ -89,7 +89,7 @@ public struct MigrationReceiptFiles: Sendable {
   private func describe(_ report: MigrationReport) throws -> MigrationReceipt {
     var old = source.description
     old.versions = report.steps.first?.from ?? []
-    // Beside the store as it was named, unless that is a link to another folder.
+    // Next to the store as it was named, unless that is a link to another folder.
     let beside = report.oldStore.flatMap { FilePath($0).lastComponent }.map {
       request.store.removingLastComponent().appending($0)
     }

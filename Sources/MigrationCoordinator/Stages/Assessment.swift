@@ -24,7 +24,7 @@ package struct Assessment: Sendable {
   package let refusedStep: RowStep?
   /// The losses of all steps, except those that depend on what a policy reads.
   package private(set) var losses: [Loss]
-  /// What is wrong with rows of the store, which stays as it is; nil where nobody asked.
+  /// The defects of rows of the store, which stay as they are; nil unless they were requested.
   let defects: [Defect]?
   /// References that nothing in the result leads back to, although their new inverse is to-one.
   let oneSided: [Defect]

@@ -238,7 +238,7 @@ extension RowCounter.Question {
   }
 
   /// Whether a test has the word SELECT, of small or capital letters; searched in its bytes, since
-  /// each store of a fleet asks for it.
+  /// each store of a fleet needs it.
   private static func hasQuery(_ test: String) -> Bool {
     let word = Array("SELECT".utf8)
     let capitals = test.utf8.map { $0 & 0xDF }
