@@ -91,7 +91,7 @@ public struct MadeStores: Sendable {
     }
   }
 
-  /// The results of a closure for several numbers, some of which run at a time.
+  /// The results of a closure for several numbers; some run at a time.
   private static func several<Answer: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) throws(MigrationFailure) -> Answer
   ) async throws(MigrationFailure) -> [Answer] {

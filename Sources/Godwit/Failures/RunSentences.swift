@@ -62,7 +62,7 @@ extension MigrationFailure {
       self.init(
         .notFound,
         "\(kept) cannot be checked, since \(list) is missing or does not name it: move the list "
-          + "back beside the store, and start the same command again; nothing was touched.")
+          + "back next to the store, and start the same command again; nothing was touched.")
     case .keptChanged(let kept):
       self.init(
         .cannotCreate,

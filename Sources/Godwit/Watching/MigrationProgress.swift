@@ -158,7 +158,7 @@ public struct MigrationProgress: Hashable, Sendable {
     stage = core.stage.map { Stage($0) }
   }
 
-  /// A number of which 0 means that there is none.
+  /// A number; nil for 0, which means that there is none.
   fileprivate static func known(_ number: UInt64) -> Int64? {
     number == 0 ? nil : Int64(clamping: number)
   }

@@ -50,8 +50,8 @@ struct StageSequence {
     /// The violations of the stage's model that were tolerated: how many, and the first ones.
     var violations: Int
     var firstViolations: [Violation]
-    /// What was wrong in the stage, such as references without an inverse, and what was wrong with
-    /// its store for the next one and was mended in it.
+    /// The defects of the stage, such as references without an inverse, and the repaired defects of
+    /// its store for the next one.
     var defects: [Defect]
     /// The references that went with it, and those of them that are losses.
     var mendedReferences: [MendedReferences.Counted]
