@@ -139,9 +139,9 @@ package struct DiskShortage: Hashable, Sendable {
 extension Workspace {
   /// Checks that the disks have room for what is still to be written.
   ///
-  /// - Throws: `MigrationError.diskFull`; `TooLarge` for what is no temporary file.
+  /// - Throws: `MigrationError.diskFull`; `NeedsFolder` for more than a temporary workspace holds.
   func requireSpace(_ need: DiskNeed) throws {
-    if isTemporary, need.bytes > Self.mostTemporaryBytes { throw TooLarge() }
+    if isTemporary, need.bytes > Self.mostTemporaryBytes { throw NeedsFolder() }
     // What an interrupted migration left is taken over, or removed first.
     let there = Self.bytes(in: paths.work, but: paths.copiesOfSource)
     let isInside = Files.parent(of: paths.result) == paths.work

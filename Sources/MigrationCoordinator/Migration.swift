@@ -67,7 +67,7 @@ package struct Migration: Sendable {
   ) async throws -> MigrationReport {
     let keeper = OutcomeKeeper(request: request, words: words, logger: logger)
     do {
-      let report = try await run(keeper, desk: desk, progress: progress)
+      let report = try await start(keeper, desk: desk, progress: progress)
       keeper.end(report)
       return report
     } catch {
@@ -76,7 +76,8 @@ package struct Migration: Sendable {
     }
   }
 
-  private func run(
+  /// Checks the output, reads the target's model, and works in memory or in the work folder.
+  private func start(
     _ keeper: OutcomeKeeper, desk: ControlDesk,
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
@@ -102,9 +103,9 @@ package struct Migration: Sendable {
     var isInstant = isInstant
     if isInstant, let temporary = try temporaryWorkspace() {
       do {
-        return try await run(
+        return try await work(
           in: temporary, target: target, keeper: keeper, desk: desk, progress: progress)
-      } catch is Workspace.TooLarge {
+      } catch is Workspace.NeedsFolder {
         isInstant = false
       }
     }
@@ -117,12 +118,13 @@ package struct Migration: Sendable {
     if request.output == nil {
       try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
     }
-    return try await run(
+    return try await work(
       in: workspace, wasSwapped: recovery == .ended, target: target, keeper: keeper, desk: desk,
       progress: progress)
   }
 
-  private func run(
+  /// Makes the report in a workspace, which is removed at the end unless a later run resumes.
+  private func work(
     in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel, keeper: OutcomeKeeper,
     desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {
@@ -136,7 +138,7 @@ package struct Migration: Sendable {
         if !workspace.isTemporary { workspace.keepsByCopy = try workspace.findsNoLinks() }
       }
       try desk.prepareSwap()
-      var report = try await run(
+      var report = try await carryOut(
         target, workspace: workspace, keeper: keeper, work: &work, desk: desk, progress: progress)
       if work.isOwn { report.handoverNotes += remove(workspace) }
       return report
@@ -144,7 +146,7 @@ package struct Migration: Sendable {
       throw MigrationError.interrupted(work: request.paths.work)
     } catch {
       if workspace.isTemporary, StoreError.disposition(of: error).contains(.diskFull) {
-        throw Workspace.TooLarge()
+        throw Workspace.NeedsFolder()
       }
       if !workspace.isTemporary { leave(workspace, work: work, after: error) }
       throw error
@@ -213,7 +215,8 @@ package struct Migration: Sendable {
     return notes
   }
 
-  private func run(
+  /// Prepares the stages, makes the result and hands it over; copies a store that is current.
+  private func carryOut(
     _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work,
     desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) async throws -> MigrationReport {

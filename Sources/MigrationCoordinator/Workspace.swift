@@ -26,11 +26,12 @@ struct Workspace {
   /// Whether the folder is removed with the run in any case: no other run searches for it.
   var isTemporary: Bool { if case .own = hold { true } else { false } }
 
-  /// What a migration makes is too large for the system's temporary files, whose room is others' as
-  /// well, and may be memory.
-  struct TooLarge: Error {}
+  /// The migration cannot use a temporary workspace, such as for its size or links to the store.
+  ///
+  /// Temporary files share their room with other programs, and may be in memory.
+  struct NeedsFolder: Error {}
 
-  /// The most bytes that are made among them.
+  /// The most bytes that a migration writes to a temporary workspace.
   static let mostTemporaryBytes: Int64 = 64 << 20
 
   /// A folder among the system's temporary files, from which a result goes to its destination

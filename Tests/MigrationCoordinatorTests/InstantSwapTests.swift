@@ -67,7 +67,7 @@ import Testing
 
   @Test func `a store with other names is left to another way`() throws {
     try Files.link(from: store, to: folder.appending("Other.sqlite"))
-    #expect(throws: Workspace.TooLarge.self) { try swap() }
+    #expect(throws: Workspace.NeedsFolder.self) { try swap() }
     #expect(try names == ["Other.sqlite", "Shop.sqlite"])
   }
 

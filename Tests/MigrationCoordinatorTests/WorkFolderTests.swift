@@ -35,7 +35,7 @@ import Testing
     #expect(try Files.fileStatus(folder).mode == 0o700)
     try workspace?.requireSpace(DiskNeed(sourceBytes: 8 << 20))
     for bytes in [64 << 20, Int64.max] {
-      #expect(throws: Workspace.TooLarge.self) {
+      #expect(throws: Workspace.NeedsFolder.self) {
         try workspace?.requireSpace(DiskNeed(sourceBytes: bytes))
       }
     }

@@ -37,7 +37,7 @@ struct InstantSwap {
       try settling.settle()
       let status = try Files.fileStatus(store)
       // A journal would have to record which name counts.
-      guard status.links == 1 else { throw Workspace.TooLarge() }
+      guard status.links == 1 else { throw Workspace.NeedsFolder() }
       let kept = try KeptStores(of: store).freeName(.before)
       let made = Files.temporary(for: FilePath("\(store)\(Self.suffix)"))
       let file = try Files.open(
@@ -91,7 +91,7 @@ struct InstantSwap {
       try Files.link(from: store, to: kept)
     } catch {
       // The old store has to be copied to be kept.
-      if error.refusesLink { throw Workspace.TooLarge() }
+      if error.refusesLink { throw Workspace.NeedsFolder() }
       throw error
     }
     try Files.syncDirectory(Files.parent(of: store))
