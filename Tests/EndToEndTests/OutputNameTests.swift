@@ -59,7 +59,7 @@ import Testing
     ])
     #expect(run.status == 73)
     #expect(run.standardError.contains("has a name that is reserved for the store \(store)"))
-    #expect(!run.standardError.contains("remove it."))
+    #expect(!run.standardError.contains("file or remove it."))
     #expect(try names.contains("S.sqlite-wal") && !names.contains("S.sqlite"))
   }
 

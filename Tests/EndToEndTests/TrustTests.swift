@@ -194,7 +194,7 @@ import Testing
     let made = try Data(contentsOf: URL(filePath: output.string))
     let again = try await migrate()
     #expect(again.status == 0, "\(again.standardError)")
-    #expect(again.standardOutput.contains("is there already"))
+    #expect(again.standardOutput.contains("already exists"))
     #expect(try Data(contentsOf: URL(filePath: output.string)) == made)
     #expect(try await migrate().status == 0, "it must be known again and again")
     #expect(try await migrate("--journal-mode", "wal").status == 73)
