@@ -77,7 +77,7 @@ struct PlanCommand: AsyncParsableCommand {
 
   private func text(preparation: StoreMigration.Preparation) -> String {
     guard preparation.isNeeded else {
-      return (["\(store) has this model already: nothing to do."] + [preparation.indexNote])
+      return (["\(store) already has this model: nothing to do."] + [preparation.indexNote])
         .compactMap(\.self).joined(separator: "\n")
     }
     var lines = preparation.steps.map(Self.text)

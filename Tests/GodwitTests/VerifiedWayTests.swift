@@ -48,7 +48,7 @@ import Testing
     #expect(report.isAlike && report.knowsWay, "\(report.lines)")
     #expect(report.route.map(\.to) == [["2"], ["3"]])
     #expect(report.record?.string == record(given).path)
-    #expect(report.notes.contains { $0.contains("godwit-status.json says how") })
+    #expect(report.notes.contains { $0.contains("godwit-status.json states how") })
   }
 
   @Test func `a fault in a result is found beside its record`() async throws {

@@ -300,7 +300,7 @@ def killed_coordinator(ground, folder):
         raise Failure(f"the state of one that was killed: {state}")
     # Child processes do not go on with what other machines may have written.
     done = ground.tool.call(*ground.command(run.output))
-    if done.returncode == 0 or "it was with --launcher" not in done.stderr:
+    if done.returncode == 0 or "it ran with --launcher" not in done.stderr:
         raise Failure(f"without a launcher: {done.returncode} {done.stderr}")
     ground.tool.run(*ground.command(run.output, "pages", """sh -c 'exec "$@"' sh"""))
     ground.judge(run.output)

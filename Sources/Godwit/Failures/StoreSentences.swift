@@ -48,8 +48,8 @@ extension MigrationFailure {
     case .companionName(let store):
       self.init(
         .cannotCreate, kind: .fileExists,
-        "\(file) has a name that is reserved for the store \(store): SQLite, Core Data or Godwit "
-          + "would replace or remove it. Name another file.")
+        "\(file) has a name that is reserved for the store \(store), where SQLite, Core Data or "
+          + "Godwit replace files: name another file.")
     case .editOutdated(let store):
       self.init(
         .cannotCreate, kind: .fileExists,
