@@ -73,7 +73,7 @@ import Testing
     #expect(report.entities == ["Note", "Tag"])
     let foreign = text.replacing("Note", with: "Song").replacing("Tag", with: "Disc")
     let other = try LoggedVersion(foreign)
-    #expect(other.sentences(for: lock, model: "S")[1].contains("another app"))
+    #expect(other.sentences(for: lock, model: "S")[1].contains("is of this app"))
     #expect(other.report(on: lock, at: "S").nearest == nil)
   }
 

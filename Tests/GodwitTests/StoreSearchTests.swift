@@ -64,7 +64,7 @@ import Testing
     let empty = FilePath(folder.deletingLastPathComponent().path)
     let search = StoreSearch([empty, FilePath(given.folder.appending(path: "Gone").path)])
     #expect(search.entries.map(\.failure?.exitStatus) == [.notFound, nil])
-    #expect(search.entries[0].failure?.sentences[0].contains("1 entry was passed over") == true)
+    #expect(search.entries[0].failure?.sentences[0].contains("1 entry was skipped") == true)
   }
 
   @Test func `a folder that has too much in it is told once, with what was found until then`()
