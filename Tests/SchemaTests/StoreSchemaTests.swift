@@ -131,7 +131,7 @@ struct StoreSchemaTests {
 
   @Test(arguments: [
     (["Item", "item"], "ZITEM", ["Item", "item"]), (["_METADATA"], "Z_METADATA", ["_METADATA"]),
-    (["A", "B", "_1bs"], "Z_1BS", ["A.bs", "_1bs"]),
+    (["A", "B", "_2bs"], "Z_2BS", ["A.bs", "_2bs"]),
   ])
   func `two tables of one name are told`(
     names: [String], table: String, owners: [String]
