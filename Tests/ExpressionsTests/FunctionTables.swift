@@ -305,7 +305,7 @@ enum FunctionTables {
     uuid(link) ~> CAST("2216AA46-5DAE-8B25-BE3B-2807634F1EB1", "NSUUID")
     uuid($source) ~> CAST("C5CD6AFC-198C-83AD-8488-112124D5AA4E", "NSUUID")
     uuid($destination) ~> ! has no objectID before it is saved
-    uuid(author) ~> ! has no object here
+    uuid(author) ~> ! has no object to apply to
     uuid(5) ~> ! takes an object, a URI or a text, not a number
     uuid(tags) ~> ! takes an object, a URI or a text, not a collection
     uuid("a", "b") ~> ! 1 argument
@@ -322,16 +322,16 @@ enum FunctionTables {
     date("2000-02-29", "yyyy-MM-dd") ~> CAST(-26524800.0, "NSDate")
     date("0001-01-01", "yyyy-MM-dd") ~> CAST(-63113904000.0, "NSDate")
     date("9999-12-31 23:59:59", "y-MM-dd HH:mm:ss") ~> CAST(252423993599.0, "NSDate")
-    date("16.01.2014", "yyyy-MM-dd") ~> ! the text "16.01.2014" is no date of the form yyyy-MM-dd
-    date("", "yyyy-MM-dd") ~> ! the text "" is no date
-    date("2014-1-16", "yyyy-MM-dd") ~> ! is no date
-    date("2014-01-16 ", "yyyy-MM-dd") ~> ! is no date
-    date(" 2014-01-16", "yyyy-MM-dd") ~> ! is no date
-    date("1900-02-29", "yyyy-MM-dd") ~> ! is no date
-    date("2014-13-01", "yyyy-MM-dd") ~> ! is no date
-    date("2014-01-16 24:00", "yyyy-MM-dd HH:mm") ~> ! is no date
-    date("2014-01-16 0:05 AM", "yyyy-MM-dd h:mm a") ~> ! is no date
-    date("٢٠١٤-01-16", "yyyy-MM-dd") ~> ! is no date
+    date("16.01.2014", "yyyy-MM-dd") ~> ! the text "16.01.2014" is not a date of the form yyyy-MM-dd
+    date("", "yyyy-MM-dd") ~> ! the text "" is not a date
+    date("2014-1-16", "yyyy-MM-dd") ~> ! is not a date
+    date("2014-01-16 ", "yyyy-MM-dd") ~> ! is not a date
+    date(" 2014-01-16", "yyyy-MM-dd") ~> ! is not a date
+    date("1900-02-29", "yyyy-MM-dd") ~> ! is not a date
+    date("2014-13-01", "yyyy-MM-dd") ~> ! is not a date
+    date("2014-01-16 24:00", "yyyy-MM-dd HH:mm") ~> ! is not a date
+    date("2014-01-16 0:05 AM", "yyyy-MM-dd h:mm a") ~> ! is not a date
+    date("٢٠١٤-01-16", "yyyy-MM-dd") ~> ! is not a date
     date("14-01-16", "yy-MM-dd") ~> ! the date format yy-MM-dd cannot be used: yy is not known
     date("2014-01", "yyyy-MM") ~> ! d is missing
     date("2014-01-16 Q1", "yyyy-MM-dd 'Q'Q") ~> ! Q is not known
@@ -347,10 +347,10 @@ enum FunctionTables {
     data:encoding:("AQI=", "base64") ~> CAST("0102", "NSData")
     data("0aFF", "hex") ~> CAST("0aff", "NSData")
     data("", "hex") ~> CAST("", "NSData")
-    data("AQI", "base64") ~> ! the text "AQI" is no base64
-    data("A QI=", "base64") ~> ! is no base64
-    data("0a0", "hex") ~> ! the text "0a0" is no hex
-    data("0g", "hex") ~> ! is no hex
+    data("AQI", "base64") ~> ! the text "AQI" is not base64
+    data("A QI=", "base64") ~> ! is not base64
+    data("0a0", "hex") ~> ! the text "0a0" is not hex
+    data("0g", "hex") ~> ! is not hex
     data("a", "latin1") ~> ! no encoding is called latin1
     data(5, "utf8") ~> ! takes a text, not a number
     data(nil, "hex") ~> nil

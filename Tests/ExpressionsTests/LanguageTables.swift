@@ -118,43 +118,43 @@ enum LanguageTables {
     twice.@unionOfObjects.self ~> {1, 1, 2}
     tags.@unionOfObjects.name ~> {"a", "b", "c"}
     none.@unionOfObjects.self ~> {}
-    tags.@unionOfObjects.weight ~> ! met a nil value
-    holes.@unionOfObjects.self ~> ! met a nil value
+    tags.@unionOfObjects.weight ~> ! does not accept nil
+    holes.@unionOfObjects.self ~> ! does not accept nil
     nobody.@unionOfObjects.self ~> nil
     # @distinctUnionOfObjects | Key-Value Coding Programming Guide: a nil raises; order: our choice
     twice.@distinctUnionOfObjects.self ~> ordered {1, 2}
     tags.@distinctUnionOfObjects.name ~> ordered {"a", "b", "c"}
     none.@distinctUnionOfObjects.self ~> ordered {}
-    tags.@distinctUnionOfObjects.weight ~> ! met a nil value
-    holes.@distinctUnionOfObjects.self ~> ! met a nil value
+    tags.@distinctUnionOfObjects.weight ~> ! does not accept nil
+    holes.@distinctUnionOfObjects.self ~> ! does not accept nil
     nobody.@distinctUnionOfObjects.self ~> nil
     # @unionOfArrays | Key-Value Coding Programming Guide, nesting operators
     tags.@unionOfArrays.list ~> {"x", "y", "y", "x", "x"}
     none.@unionOfArrays.self ~> {}
     {{1}, {1, 2}}.@unionOfArrays.self ~> {1, 1, 2}
     nobody.@unionOfArrays.self ~> nil
-    holes.@unionOfArrays.self ~> ! met a nil value
+    holes.@unionOfArrays.self ~> ! does not accept nil
     tags.@unionOfArrays.name ~> ! a collection
     # @distinctUnionOfArrays | Key-Value Coding Programming Guide, nesting operators
     tags.@distinctUnionOfArrays.list ~> ordered {"x", "y"}
     none.@distinctUnionOfArrays.self ~> ordered {}
     {{1}, {1, 2}}.@distinctUnionOfArrays.self ~> ordered {1, 2}
     nobody.@distinctUnionOfArrays.self ~> nil
-    holes.@distinctUnionOfArrays.self ~> ! met a nil value
+    holes.@distinctUnionOfArrays.self ~> ! does not accept nil
     tags.@distinctUnionOfArrays.name ~> ! a collection
     # @distinctUnionOfSets | Key-Value Coding Programming Guide, nesting operators
     labels.@distinctUnionOfSets.notes ~> set {"x", "y"}
     tags.@distinctUnionOfSets.notes ~> set {"x", "y"}
     none.@distinctUnionOfSets.self ~> set {}
     nobody.@distinctUnionOfSets.self ~> nil
-    holes.@distinctUnionOfSets.self ~> ! met a nil value
+    holes.@distinctUnionOfSets.self ~> ! does not accept nil
     labels.@distinctUnionOfSets.name ~> ! a collection
     # @unionOfSets | our choice: as @distinctUnionOfSets
     labels.@unionOfSets.notes ~> set {"x", "y"}
     tags.@unionOfSets.notes ~> set {"x", "y"}
     none.@unionOfSets.self ~> set {}
     nobody.@unionOfSets.self ~> nil
-    holes.@unionOfSets.self ~> ! met a nil value
+    holes.@unionOfSets.self ~> ! does not accept nil
     numbers.@median.self ~> ! no collection operator is called @median
     """#
 
@@ -224,15 +224,15 @@ enum LanguageTables {
     FUNCTION($manager, "destinationInstancesForSourceRelationshipNamed:sourceInstances:", "tags", nil) ~> {}
     FUNCTION($manager, "destinationInstancesForSourceRelationshipNamed:sourceInstances:", "tags", $source.nobody) ~> {}
     FUNCTION($manager, "sourceContext") ~> <a context>
-    FUNCTION($manager, "migrationProgress2") ~> ! the migration manager does not answer migrationProgress2
-    FUNCTION($manager, "unknown:", 1) ~> ! the migration manager does not answer unknown:
+    FUNCTION($manager, "migrationProgress2") ~> ! the migration manager has no method migrationProgress2
+    FUNCTION($manager, "unknown:", 1) ~> ! the migration manager has no method unknown:
     # $entityPolicy | Core Data Model Versioning and Data Migration Programming Guide, custom functions
     FUNCTION($entityPolicy, "shout:", $source.title) ~> "Émile"
     FUNCTION($entityPolicy, "constant") ~> 42
     FUNCTION($entityPolicy, "first:second:", $source.rating, 2) ~> 2
     FUNCTION($entityPolicy, "shout:", nil) ~> "silence"
     FUNCTION($entityPolicy, "first:second:", nil, nil) ~> nil
-    FUNCTION($entityPolicy, "whisper:", 1) ~> ! the policy does not answer whisper:
+    FUNCTION($entityPolicy, "whisper:", 1) ~> ! the policy has no method whisper:
     # messages to values | Foundation's methods of that name; nil answers nil
     FUNCTION("abc", "uppercaseString") ~> "ABC"
     FUNCTION("a-b", "stringByReplacingOccurrencesOfString:withString:", "-", "+") ~> "a+b"
@@ -248,7 +248,7 @@ enum LanguageTables {
     FUNCTION(link, "absoluteString") ~> "https://x.org/p/q.html"
     FUNCTION(nil, "uppercaseString") ~> nil
     FUNCTION(rating, "stringValue") ~> nil
-    FUNCTION("a", "nothing") ~> ! a text does not answer nothing
+    FUNCTION("a", "nothing") ~> ! a text has no method nothing
     # messages to collections | Foundation's methods of that name; nil answers nil
     FUNCTION(numbers, "count") ~> 3
     FUNCTION(numbers, "firstObject") ~> 3

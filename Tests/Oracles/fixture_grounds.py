@@ -121,7 +121,7 @@ def fill(lab):
         "d-damaged.sqlite": (DAMAGED, ["damaged"]),
         "e-pointer.sqlite": (DAMAGED, ["pointer of Git LFS"]),
         "f-empty.storedata": (DAMAGED, ["empty"]),
-        "g-part.sqlite": (DAMAGED, ["cut short"]),
+        "g-part.sqlite": (DAMAGED, ["truncated"]),
         "h-lost.sqlite": (DAMAGED, ["Core Data"]),
     }
     return {lab.path(p): e for p, e in expected.items()}, {
