@@ -310,7 +310,7 @@ def on_disk(kind, tool, folder, disk):
     if shares and plan["diskNeeded"] > size // 2 + (32 << 20):
         found.append(f"{plan['diskNeeded']} bytes of disk are said to be needed")
     judged = tool.run("verify", told["oldStore"], store, "--models", bundle)
-    if "as they should be" not in judged.stdout:
+    if "as expected" not in judged.stdout:
         found.append(judged.stdout[-200:])
     tool.run("rollback", store)
     with open(store, "rb") as file:
