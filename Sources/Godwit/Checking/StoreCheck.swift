@@ -46,19 +46,7 @@ public struct StoreCheck: Sendable {
   public func run(
     _ entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void = { _ in }
   ) async throws(MigrationFailure) -> Finding {
-    let clock = ContinuousClock()
-    let start = clock.now
-    var finding = Finding(store: entry.path)
-    do {
-      if let failure = entry.failure { throw failure }
-      try await look(at: entry.path, finding: &finding, progress: progress)
-    } catch {
-      let failure = MigrationFailure(error)
-      guard failure.kind != .interrupted else { throw failure }
-      finding.note(failure)
-    }
-    finding.seconds = (clock.now - start) / .seconds(1)
-    return finding
+    try await checked(entry, progress: progress).get()
   }
 
   /// Finds out what becomes of each of several stores, in their order.
@@ -87,13 +75,31 @@ public struct StoreCheck: Sendable {
   private func finding(
     of entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void
   ) async -> Finding {
-    do {
-      try Task.checkCancellation()
-      progress(0)
-      return try await run(entry, progress: progress)
-    } catch {
+    guard !Task.isCancelled else { return .interrupted(entry) }
+    progress(0)
+    guard case .success(let finding) = await checked(entry, progress: progress) else {
       return .interrupted(entry)
     }
+    return finding
+  }
+
+  /// The finding on a store; a failure only if the task was cancelled.
+  private func checked(
+    _ entry: StoreSearch.Entry, progress: @escaping @Sendable (Double) -> Void
+  ) async -> Result<Finding, MigrationFailure> {
+    let clock = ContinuousClock()
+    let start = clock.now
+    var finding = Finding(store: entry.path)
+    do {
+      if let failure = entry.failure { throw failure }
+      try await look(at: entry.path, finding: &finding, progress: progress)
+    } catch {
+      let failure = MigrationFailure(error)
+      guard failure.kind != .interrupted else { return .failure(failure) }
+      finding.note(failure)
+    }
+    finding.seconds = (clock.now - start) / .seconds(1)
+    return .success(finding)
   }
 
   private func look(
