@@ -98,7 +98,7 @@ package struct StoreConnection: Sendable {
 
   private static func problem(errno: Errno?) -> StoreError.Problem {
     switch errno {
-    case .noSpace, .diskQuotaExceeded: .diskFull
+    case let errno? where errno.isOfFullDisk: .diskFull
     case .ioError: .cannotWrite
     case .noMemory, .tooManyOpenFiles, .tooManyOpenFilesInSystem: .outOfMemory
     default: .notPermitted

@@ -116,7 +116,7 @@ extension StoreError {
   static func problem(reading errno: Errno) -> Problem {
     if errno.isOfDevice { return .deviceFailed }
     // Opened for reading, a result of pages over a file takes room for what is written later.
-    if [.noSpace, .diskQuotaExceeded].contains(errno) { return .diskFull }
+    if errno.isOfFullDisk { return .diskFull }
     return errno.disposition.contains(.retryable) ? .outOfMemory : .cannotRead
   }
 }

@@ -71,6 +71,9 @@ extension Errno: DisposedError {
     }
   }
 
+  /// Whether a file system or a quota has no room left.
+  package var isOfFullDisk: Bool { disposition.contains(.diskFull) }
+
   /// Whether a device failed, rather than the request or the system.
   package var isOfDevice: Bool { disposition.contains(.deviceFailed) }
 }

@@ -31,7 +31,7 @@ public struct LoggedVersion: Hashable, Sendable {
     let text = try MigrationFailure.catching {
       guard let file else { return try Files.readToEnd(.standardInput, limit: Self.limit) }
       guard let status = try Files.fileStatusIfPresent(file) else {
-        throw MigrationFailure(.notFound, "\(file) does not exist: check the path.")
+        throw MigrationFailure(missing: file)
       }
       // Reading a pipe would wait for a writer, perhaps forever.
       guard status.kind == .file else {

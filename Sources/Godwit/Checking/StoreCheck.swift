@@ -51,8 +51,8 @@ public struct StoreCheck: Sendable {
 
   /// Finds out what becomes of each of several stores, in their order.
   ///
-  /// Small stores, each of which keeps hardly more than one processor busy, are checked several at
-  /// a time; stores of 64 MiB and more follow, one at a time. Stores that are not done when the
+  /// Several small stores are checked at a time, since each keeps about one processor busy. Stores
+  /// of 64 MiB and more follow, one at a time. Stores that are not done when the
   /// task is cancelled are reported as interrupted.
   ///
   /// - Parameters:

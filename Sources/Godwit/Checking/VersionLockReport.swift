@@ -81,7 +81,7 @@ extension VersionLock {
   public struct Locking: Hashable, Sendable {
     /// The file and what is in it now, as a sentence.
     public var sentence: String
-    /// What to check before these versions are released, one sentence each.
+    /// Checks to make before these versions are released, one sentence each.
     public var notes: [String]
   }
 
@@ -89,7 +89,8 @@ extension VersionLock {
   private static func earlier(in file: FilePath) throws(MigrationFailure) -> VersionLock {
     do {
       return try VersionLock(contentsOf: file)
-    } catch  where error.exitStatus == .damaged {
+    } catch {
+      guard error.exitStatus == .damaged else { throw error }
       throw MigrationFailure(
         .cannotCreate,
         "\(file) is not a lock file of versions, and was not changed: restore it from version "

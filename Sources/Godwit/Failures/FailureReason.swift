@@ -90,8 +90,7 @@ extension MigrationFailure {
     public var keys: [Int64] = []
     /// The code with which Core Data fails in the same case, nil if it has none.
     public var coreDataCode: Int?
-    /// What to do, in the imperative and without a full stop; nil if there is no advice besides the
-    /// description.
+    /// The remedy, in the imperative and without a full stop; nil if only the description has one.
     public var advice: String?
     /// One sentence, with the advice.
     public var description: String

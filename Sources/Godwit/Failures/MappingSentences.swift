@@ -13,7 +13,7 @@ extension MigrationFailure {
     let at = "\(file)\(line)\(place.isEmpty ? "" : ": \(place)")"
     switch error.problem {
     case .damaged(.notFound):
-      self.init(.notFound, "\(file) does not exist: check the path.")
+      self.init(missing: file)
     case .damaged(.unreadable(let errno)):
       self.init(unreadable: file, errno)
     case .unknownForm:

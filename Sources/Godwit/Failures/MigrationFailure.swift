@@ -211,7 +211,7 @@ extension MigrationFailure: Encodable {
   }
 }
 
-/// What a failed command with `--json` prints instead of its result.
+/// The output of a failed command with `--json`.
 package struct FailureDocument: Encodable {
   private var version = 1
   private var error: MigrationFailure

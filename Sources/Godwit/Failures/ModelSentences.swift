@@ -11,7 +11,7 @@ extension MigrationFailure {
     let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
     let at = place.isEmpty ? "" : " at \(place)"
     switch error.problem {
-    case .notFound: self.init(.notFound, "\(file) does not exist: check the path.")
+    case .notFound: self.init(missing: file)
     case .unreadable(let errno):
       self.init(unreadable: file, errno)
     case .noModel:

@@ -16,7 +16,7 @@ extension MigrationFailure {
       self.init(
         .cannotCreate, "\(output) already exists: name another file or remove it.")
     case .folderNotWritable(let folder, let cause as SystemCallError)
-    where [.noSpace, .diskQuotaExceeded].contains(cause.errno):
+    where cause.errno.isOfFullDisk:
       self.init(diskOf: folder)
     case .folderNotWritable(_, let cause as SystemCallError)
     where cause.disposition.contains(.workReusable):

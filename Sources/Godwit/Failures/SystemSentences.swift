@@ -20,8 +20,8 @@ extension MigrationFailure {
     let file = path.map { "\($0)" } ?? "a file"
     switch errno {
     case .noSuchFileOrDirectory:
-      self.init(.notFound, "\(file) does not exist: check the path.")
-    case .noSpace, .diskQuotaExceeded: self.init(diskOf: path)
+      self.init(missing: file)
+    case let errno where errno.isOfFullDisk: self.init(diskOf: path)
     case let errno where Self.isPermission(errno):
       self.init(
         .cannotCreate,
@@ -64,6 +64,11 @@ extension MigrationFailure {
 
   static func isPermission(_ errno: Errno) -> Bool {
     [.permissionDenied, .readOnlyFileSystem, .notPermitted].contains(errno)
+  }
+
+  /// Describes a file that does not exist.
+  init(missing path: some CustomStringConvertible) {
+    self.init(.notFound, "\(path) does not exist: check the path.")
   }
 
   /// Describes a disk that became full.

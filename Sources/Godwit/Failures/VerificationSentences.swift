@@ -173,7 +173,7 @@ struct VerifiedWay: Sendable {
   }
 }
 
-/// What to name if it is unknown how a store was made.
+/// The options to name if it is unknown how a store was made.
 struct WayAdvice {
   private let choices: [MigrationChoice]
 

@@ -1,7 +1,7 @@
 import MigrationCoordinator
 
 extension StoreMigration {
-  /// What may be lost, and what is done about objects, values and tables that do not fit.
+  /// The losses to accept, and the treatment of objects, values and tables that do not fit.
   ///
   /// A new value chooses nothing: the migration is refused if there is something to choose.
   public struct Choices: Sendable {

@@ -36,7 +36,7 @@ public struct StoreMigration: Sendable {
   /// Workers create theirs from `GodwitWorker.runIfRequested(policies:)`, which has to register the
   /// same.
   public var policies = MigrationPolicies()
-  /// What may be lost, and what is done about objects, values and tables that do not fit.
+  /// The losses to accept, and the treatment of objects, values and tables that do not fit.
   public var choices = Choices()
   /// What is checked before and after.
   public var checks = Checks()

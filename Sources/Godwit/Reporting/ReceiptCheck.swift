@@ -109,7 +109,7 @@ public struct ReceiptCheck: Sendable {
     for store in stores {
       var next = try MigrationFailure.catching {
         guard try Files.fileStatusIfPresent(store) != nil else {
-          throw MigrationFailure(.notFound, "\(store) does not exist: check the path.")
+          throw MigrationFailure(missing: store)
         }
         let sealed = try SealedStore(store, versions: [], models: models, acceptsDamage: true)
         return finding(sealed.description)

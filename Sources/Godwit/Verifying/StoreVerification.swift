@@ -129,7 +129,7 @@ public struct StoreVerification: Sendable {
   ) async throws(MigrationFailure) -> Report {
     try MigrationFailure.catching {
       guard try Files.fileStatusIfPresent(new) != nil else {
-        throw MigrationFailure(.notFound, "\(new) does not exist: check the path.")
+        throw MigrationFailure(missing: new)
       }
       return try compare(known, progress)
     }

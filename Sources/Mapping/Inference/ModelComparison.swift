@@ -89,9 +89,11 @@ package struct ModelComparison: Hashable, Codable, Sendable {
     for place in entities.indices {
       entities[place].changes.removeAll { $0.aspect == "class" }
     }
-    let alike = entities.filter { $0.fate == .changed && $0.changes.isEmpty && $0.parts.isEmpty }
-    entities.removeAll { alike.contains($0) }
-    same = (same + alike.map(\.name)).sorted()
+    let isAlike = { (entity: EntityPart) in
+      entity.fate == .changed && entity.changes.isEmpty && entity.parts.isEmpty
+    }
+    same = (same + entities.filter(isAlike).map(\.name)).sorted()
+    entities.removeAll(where: isAlike)
   }
 
   /// Compares two models.

@@ -107,8 +107,7 @@ enum WALPagesSystem {
       try body(edit)
       return SQLITE_OK
     } catch let error as SystemCallError {
-      let isFull = error.errno == .noSpace || error.errno == .diskQuotaExceeded
-      return isFull ? SQLITE_FULL : SQLITE_IOERR | (3 << 8)  // SQLITE_IOERR_WRITE
+      return error.errno.isOfFullDisk ? SQLITE_FULL : SQLITE_IOERR | (3 << 8)  // SQLITE_IOERR_WRITE
     } catch {
       return SQLITE_TOOBIG
     }
