@@ -139,7 +139,7 @@ package struct DiskShortage: Hashable, Sendable {
 extension Workspace {
   /// Checks that the disks have room for what is still to be written.
   ///
-  /// - Throws: `MigrationError.diskFull`; `NeedsFolder` for more than a temporary workspace holds.
+  /// - Throws: `PlaceError.diskFull`; `NeedsFolder` for more than a temporary workspace holds.
   func requireSpace(_ need: DiskNeed) throws {
     if isTemporary, need.bytes > Self.mostTemporaryBytes { throw NeedsFolder() }
     // What an interrupted migration left is taken over, or removed first.
@@ -153,7 +153,7 @@ extension Workspace {
       (Files.parent(of: paths.destination), need.external, "external files"),
       (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
     ])
-    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   /// Throws where what is left to be written once the result is made has no room.
@@ -162,7 +162,7 @@ extension Workspace {
       (Files.parent(of: paths.destination), bytes, "external files"),
       (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
     ])
-    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   private func copyOfOld() throws -> Int64 {
@@ -189,16 +189,16 @@ extension StoreSurvey {
 extension SourceAccess {
   /// Checks that there is room for the pages of a store's `-wal`.
   ///
-  /// - Throws: `MigrationError.diskFull`.
+  /// - Throws: `PlaceError.diskFull`.
   static func requireSpace(forPagesOf store: FilePath, in folder: FilePath) throws {
     let bytes = try Files.fileStatusIfPresent(FilePath("\(store)-wal"))?.size ?? 0
     let shortages = try DiskShortage.find(wanted: [(folder, bytes, "the pages of the -wal")])
-    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   /// Checks that there is room for a copy of a store with its `-wal` and `-journal`.
   ///
-  /// - Throws: `MigrationError.diskFull`.
+  /// - Throws: `PlaceError.diskFull`.
   static func requireSpace(forCopyOf store: FilePath, in folder: FilePath) throws {
     var bytes: Int64 = 0
     for suffix in ["", "-wal", "-journal"] {
@@ -207,7 +207,7 @@ extension SourceAccess {
     let shortages = try DiskShortage.find(wanted: [
       (folder, bytes, "a copy of the store with its -wal")
     ])
-    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 }
 

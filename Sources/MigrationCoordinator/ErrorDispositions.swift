@@ -8,37 +8,56 @@ extension MigrationError: DisposedError {
   /// What the error means for the work done before it.
   package var disposition: ErrorDisposition {
     switch self {
-    case .diskFull: .noSpace
-    case .alreadyRunning, .interrupted: .system
-    case .workerNotStarted: [.workReusable, .retryable]
-    case .workerForeign, .workersDoubled, .outputEndless, .shardUnseen: .system
-    case .manifestUnreadable: .device
-    // The result may be damaged by its device, or because the source is.
-    case .resultDamaged: [.workReusable, .deviceFailed, .sourceSuspect]
-    case .accountsDiffer, .verificationFailed: .fault
-    case .manifestForeign: [.workSuspect]
-    case .workOrderFailed(_, _, let reason): reason.disposition
-    case .folderNotWritable(_, let cause): cause.knownDisposition
+    case .interrupted: .system
+    case .accountsDiffer: .fault
     case .sourceModelMissing(_, _, let unreadable):
       unreadable.map(\.disposition).first { $0.contains(.deviceFailed) } ?? .refusal
     case .mappingsUnreadable(let files):
       files.map { $0.error.knownDisposition }.first { $0.contains(.deviceFailed) } ?? .refusal
     case .joinTableUnknown, .unsupported, .impossible, .stepImpossible, .routeMissing,
       .versionOrderUnknown, .versionNameUnknown, .noMappingFits, .mappingMismatch,
-      .mappingProblems, .mappingSet, .losses, .consentUnknown, .foreignModel, .outputExists,
-      .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged, .keptMissing, .keptUnlisted,
-      .otherRun,
-      .settingUnreadable, .settingUnknown, .mappingElsewhere, .workFolderForeign:
+      .mappingProblems, .mappingSet, .losses, .consentUnknown, .foreignModel, .settingUnreadable,
+      .settingUnknown, .mappingElsewhere:
       .refusal
     }
   }
 }
 
-extension WorkerLifecycle.Reason {
+extension PlaceError: DisposedError {
+  /// What the error means for the work done before it.
+  package var disposition: ErrorDisposition {
+    switch self {
+    case .diskFull: .noSpace
+    case .alreadyRunning: .system
+    case .folderNotWritable(_, let cause): cause.knownDisposition
+    case .outputExists, .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged,
+      .keptMissing, .keptUnlisted, .otherRun, .workFolderForeign:
+      .refusal
+    }
+  }
+}
+
+extension WorkError: DisposedError {
+  /// What the error means for the work done before it.
+  package var disposition: ErrorDisposition {
+    switch self {
+    case .workOrderFailed(_, _, let fault): fault.disposition
+    case .workerNotStarted: [.workReusable, .retryable]
+    case .workerForeign, .workersDoubled, .outputEndless, .shardUnseen: .system
+    case .manifestForeign: [.workSuspect]
+    case .manifestUnreadable: .device
+    case .verificationFailed: .fault
+    // The result may be damaged by its device, or because the source is.
+    case .resultDamaged: [.workReusable, .deviceFailed, .sourceSuspect]
+    }
+  }
+}
+
+extension WorkerFault {
   /// What the end of a worker means for the work of the others.
   fileprivate var disposition: ErrorDisposition {
     switch self {
-    case .failed(let failure): failure.disposition
+    case .reported(let failure): failure.disposition
     // Most likely for a lack of memory.
     case .killed(signal: 9), .lost: .system
     case .exited, .killed: [.workSuspect]

@@ -308,9 +308,9 @@ package struct Migration: Sendable {
       return report
     }
     let journal = SwapJournal(paths)
-    guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
+    guard try journal.isFinished(output) else { throw PlaceError.outputExists(output) }
     let workspace = try Workspace.open(paths, store: request.store)
-    guard try journal.isFinished(output) else { throw MigrationError.outputExists(output) }
+    guard try journal.isFinished(output) else { throw PlaceError.outputExists(output) }
     var report = report(.finishedEarlier)
     report.handoverNotes = remove(workspace)
     return report
@@ -328,7 +328,7 @@ package struct Migration: Sendable {
       return report(work.wasSwapped ? .finishedEarlier : .alreadyCurrent)
     }
     guard work.isOwn else {
-      throw MigrationError.otherRun(work: workspace.paths.work, [.targetModel])
+      throw PlaceError.otherRun(work: workspace.paths.work, [.targetModel])
     }
     let result = workspace.paths.result
     try Files.removeRegularFile(result)

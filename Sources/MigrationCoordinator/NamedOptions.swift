@@ -1,4 +1,5 @@
 import Foundation
+import Mapping
 
 /// Rules of a request as options of the tool, read from how they are encoded: there is no separate
 /// list of options.
@@ -114,8 +115,11 @@ extension RunDifference {
     let given = old.differing(from: NamedOptions(standard))
     let names = Set(new.differing(from: old).keys).union(old.differing(from: new).keys)
     return names.sorted().map { name in
+      guard let option = MigrationOption(rawValue: String(name.dropFirst(2))) else {
+        preconditionFailure("\(name) is the name of a rule and of no option")
+      }
       let text = given[name].map { $0 == .flag(true) ? "yes" : $0.text }
-      return .option(String(name.dropFirst(2)), earlier: text ?? "")
+      return .option(option, earlier: text ?? "")
     }
   }
 }

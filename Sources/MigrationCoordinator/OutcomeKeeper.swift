@@ -134,12 +134,12 @@ final class OutcomeKeeper: Sendable {
   /// Records that the run failed or was interrupted; one that was refused leaves no record.
   func end(_ error: any Error) {
     guard request.keepsRecord else { return }
-    if case MigrationError.alreadyRunning? = error as? MigrationError { return }
+    if case PlaceError.alreadyRunning? = error as? PlaceError { return }
     let failure = words.failure(error)
     if MigrationState.rejectedStatuses.contains(failure.exitStatus) { return takeBack() }
     // The run that made the output in the meantime records it.
     var isLate = false
-    if case MigrationError.outputExists? = error as? MigrationError { isLate = true }
+    if case PlaceError.outputExists? = error as? PlaceError { isLate = true }
     end(isNew: !isLate) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
   }
 

@@ -1,5 +1,5 @@
 import Foundation
-import Mapping
+package import Mapping
 import ObjectMigration
 import ObjectModel
 import Planning
@@ -62,7 +62,7 @@ struct RunInputs: ResumableFile, Hashable {
 package enum RunDifference: Hashable, Sendable {
   case store, sourceModel, targetModel, route, mappings
   /// What the option was; empty where it was not given.
-  case option(String, earlier: String)
+  case option(MigrationOption, earlier: String)
   /// The version of Godwit that it was.
   case version(String)
 }
@@ -82,12 +82,12 @@ extension Workspace {
   ///
   /// - Parameter syncs: whether the work is worth finding again after a crash of the system; inputs
   ///   that such a crash damages are none.
-  /// - Throws: `MigrationError.otherRun` where the work was made for something else.
+  /// - Throws: `PlaceError.otherRun` where the work was made for something else.
   func begin(_ inputs: RunInputs, syncs: Bool) throws {
     if let earlier = try runInputs() {
       let differences = inputs.differences(from: earlier)
       guard differences.isEmpty else {
-        throw MigrationError.otherRun(work: paths.work, differences)
+        throw PlaceError.otherRun(work: paths.work, differences)
       }
       return
     }

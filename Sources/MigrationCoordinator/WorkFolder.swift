@@ -30,7 +30,7 @@ struct WorkFolder {
 
   /// The mark, nil if there is none or it is damaged.
   ///
-  /// - Throws: `MigrationError.workFolderForeign`, for the mark of another version of Godwit.
+  /// - Throws: `PlaceError.workFolderForeign`, for the mark of another version of Godwit.
   func mark() throws -> Mark? {
     let file = path.appending("godwit.json")
     let status = try Files.fileStatusIfPresent(file, followLinks: false)
@@ -41,7 +41,7 @@ struct WorkFolder {
       return mark
     }
     guard let other = try? JSONDecoder().decode(Format.self, from: bytes) else { return nil }
-    throw MigrationError.workFolderForeign(path, .otherFormat(other.format))
+    throw PlaceError.workFolderForeign(path, .otherFormat(other.format))
   }
 
   /// What the marks of all versions have in common.
@@ -49,31 +49,31 @@ struct WorkFolder {
 
   /// Checks that Godwit created the folder, or that it contains at most its lock.
   ///
-  /// - Throws: `MigrationError.workFolderForeign`.
+  /// - Throws: `PlaceError.workFolderForeign`.
   func requireOwn() throws {
     let status = try Files.fileStatus(path, followLinks: false)
     switch status.kind {
     case .directory: break
-    case .symbolicLink: throw MigrationError.workFolderForeign(path, .link)
-    case .file, .other: throw MigrationError.workFolderForeign(path, .noFolder)
+    case .symbolicLink: throw PlaceError.workFolderForeign(path, .link)
+    case .file, .other: throw PlaceError.workFolderForeign(path, .noFolder)
     }
     // In a folder that all users can write to, such as /tmp, any user may have made it, with its
     // mark and journal.
     let around = try Files.fileStatus(Files.parent(of: path))
     guard [Processes.user, around.owner].contains(status.owner) else {
-      throw MigrationError.workFolderForeign(path, .otherOwner)
+      throw PlaceError.workFolderForeign(path, .otherOwner)
     }
     if try mark() != nil { return }
     let foreign = try Files.listDirectory(path).filter { !WorkFileName.precedesMark($0) }
     if let first = foreign.first {
-      throw MigrationError.workFolderForeign(path, .unmarked(holds: first.string))
+      throw PlaceError.workFolderForeign(path, .unmarked(holds: first.string))
     }
   }
 
   /// The mark of the folder, which is written if there is none.
   ///
   /// - Precondition: the caller holds the lock of the folder.
-  /// - Throws: `MigrationError.workFolderForeign`, if the folder is of another destination.
+  /// - Throws: `PlaceError.workFolderForeign`, if the folder is of another destination.
   func takeOver(for paths: MigrationPaths, store: FilePath, madeParent: Bool) throws -> Mark {
     guard let mark = try mark() else {
       let mark = Mark(
@@ -85,7 +85,7 @@ struct WorkFolder {
       return mark
     }
     guard mark.destination == paths.destination.string else {
-      throw MigrationError.workFolderForeign(path, .otherDestination(mark.destination))
+      throw PlaceError.workFolderForeign(path, .otherDestination(mark.destination))
     }
     return mark
   }

@@ -66,7 +66,7 @@ struct Workspace {
   /// Creates the work folder of a destination, or takes over one that an interrupted migration
   /// left, and locks it.
   ///
-  /// - Throws: `MigrationError.alreadyRunning`, `folderNotWritable` or `workFolderForeign`.
+  /// - Throws: `PlaceError.alreadyRunning`, `folderNotWritable` or `workFolderForeign`.
   static func open(_ paths: MigrationPaths, store: FilePath) throws -> Workspace {
     let folder = WorkFolder(path: paths.work)
     let (wasMade, madeParent) = try make(paths.work)
@@ -74,11 +74,11 @@ struct Workspace {
     let lock: FileLock
     do {
       guard let found = try FileLock.acquire(paths.lock) else {
-        throw MigrationError.alreadyRunning(store: store, lock: paths.lock)
+        throw PlaceError.alreadyRunning(store: store, lock: paths.lock)
       }
       lock = found
     } catch let error as SystemCallError {
-      throw MigrationError.folderNotWritable(paths.work, cause: error)
+      throw PlaceError.folderNotWritable(paths.work, cause: error)
     }
     // The previous holder of the lock may have marked the folder meanwhile.
     try folder.requireOwn()
@@ -91,7 +91,7 @@ struct Workspace {
         try Files.setAccess(toFolder: paths.work, like: store)
       }
     } catch {
-      throw MigrationError.folderNotWritable(paths.work, cause: error)
+      throw PlaceError.folderNotWritable(paths.work, cause: error)
     }
     var placed = paths
     let target = Files.parent(of: paths.destination)
@@ -113,7 +113,7 @@ struct Workspace {
       let wasMade = try Files.createDirectory(folder, mode: .ownerReadWriteExecute)
       return (wasMade, madeParent)
     } catch {
-      throw MigrationError.folderNotWritable(parent, cause: error)
+      throw PlaceError.folderNotWritable(parent, cause: error)
     }
   }
 

@@ -41,7 +41,6 @@ import Testing
   @Test func `whoever has other words gives them`() {
     struct Loud: AdviceWords {
       func option(_ option: MigrationOption, _ value: String?) -> String { "OPTION" }
-      func option(named name: String) -> String { name }
       func value(_ value: String) -> String { value }
       func command(_ command: AdvisedCommand) -> String { "COMMAND" }
     }

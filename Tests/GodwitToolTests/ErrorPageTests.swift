@@ -47,7 +47,7 @@ import Testing
 
     ## A migration as a whole
 
-    \(table(of: ErrorSamples.migrations))
+    \(table(of: ErrorSamples.migrations + ErrorSamples.places + ErrorSamples.work))
 
     ## Stores
 

@@ -91,6 +91,11 @@ enum ErrorSamples {
     .unsupported(store: store, [.historyOfOtherModel]),
     .unsupported(store: store, [.deferredMigration]),
     .unsupported(store: store, [.cloudKitMirroring]),
+    .interrupted(work: "Shop.sqlite.godwit"),
+  ]
+
+  /// What is wrong with places that a command writes to.
+  static let places: [PlaceError] = [
     .alreadyRunning(store: store, lock: "Shop.sqlite.godwit/lock"), .outputExists("New.sqlite"),
     .nameTooLong("Long.sqlite", most: 220), .keptListUnreadable("Shop.sqlite.before.json"),
     .nothingKept(store: store, as: nil), .keptChanged("Shop.sqlite.before-1"),
@@ -104,8 +109,13 @@ enum ErrorSamples {
       .init(
         path: "/data", needed: 3 << 30, available: 1 << 30, purposes: ["the new store"],
         neededByEdit: 12 << 10)
-    ]), .workerNotStarted(cause: Errno.noMemory),
+    ]),
+  ]
+
+  /// What goes wrong in workers.
+  static let work: [WorkError] = [
+    .workerNotStarted(cause: Errno.noMemory),
     .workerForeign(host: "node7", version: "0.1.0"), .workersDoubled, .outputEndless,
-    .shardUnseen("shard-1.sqlite"), .interrupted(work: "Shop.sqlite.godwit"),
+    .shardUnseen("shard-1.sqlite"),
   ]
 }

@@ -106,7 +106,7 @@ import Testing
     let given = try GivenMigration()
     let paths = given.request().paths
     let workspace = try Workspace.open(paths, store: given.store)
-    let error = #expect(throws: MigrationError.self) {
+    let error = #expect(throws: PlaceError.self) {
       try workspace.requireSpace(DiskNeed(sourceBytes: 1 << 60))
     }
     guard case .diskFull(let shortages)? = error else {

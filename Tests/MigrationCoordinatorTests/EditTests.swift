@@ -248,9 +248,9 @@ import Testing
       do {
         _ = try upkeep.rollBack(to: wanted)
         return nil
-      } catch MigrationError.keptMissing(undo, let found) {
+      } catch PlaceError.keptMissing(undo, let found) {
         return found ?? "nowhere"
-      } catch MigrationError.keptUnlisted(let kept, list) {
+      } catch PlaceError.keptUnlisted(let kept, list) {
         return kept
       } catch { return FilePath("\(error)") }
     }

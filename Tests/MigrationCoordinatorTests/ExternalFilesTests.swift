@@ -43,7 +43,7 @@ import Testing
     ).count
     for foreign in [[UInt8](repeating: 7, count: size), [1]] {
       try Files.writeFileAtomically(foreign, to: folder.appending(name))
-      await #expect(throws: MigrationError.self) { try await given.run(request) }
+      await #expect(throws: PlaceError.self) { try await given.run(request) }
       #expect(try given.bytes(folder.appending(name)) == foreign)
       #expect(try Files.fileStatusIfPresent(output) == nil)
     }

@@ -51,11 +51,11 @@ import Testing
     StoreError(problem: .diskFull, store: "/data/New.sqlite"),
     DatabaseError(resultCode: .SQLITE_FULL),
     PageError(.write(Errno.noSpace.rawValue), file: "/data/New.sqlite"),
-    MigrationError.folderNotWritable(
+    PlaceError.folderNotWritable(
       "/data", cause: SystemCallError(operation: .write, path: "/data", errno: .noSpace)),
-    MigrationError.workOrderFailed(
+    WorkError.workOrderFailed(
       order: 1, attempts: 1,
-      .failed(
+      .reported(
         WorkerFailure(
           exitStatus: 74, kind: "diskFull", sentences: ["New.sqlite does not fit."],
           file: "/data/New.sqlite", disposition: .noSpace))),
@@ -75,7 +75,7 @@ import Testing
     DatabaseError(resultCode: .SQLITE_IOERR_READ),
     PageError(.read(Errno.ioError.rawValue)),
     ModelFileError(.unreadable(.ioError), file: "/data/Shop.mom"),
-    MigrationError.folderNotWritable(
+    PlaceError.folderNotWritable(
       "/data", cause: SystemCallError(operation: .status, path: "/data", errno: .ioError)),
     MigrationError.sourceModelMissing(
       store: "/data/Shop.sqlite", searched: [],
@@ -164,18 +164,18 @@ import Testing
 
   @Test func `a process that cannot be started is no fault of ours`() {
     let failure = failure(
-      MigrationError.workerNotStarted(cause: Errno.resourceTemporarilyUnavailable))
+      WorkError.workerNotStarted(cause: Errno.resourceTemporarilyUnavailable))
     #expect(failure.exitStatus == .system)
   }
 
   @Test func `a worker that is killed for want of memory is told so, and one that crashes too`() {
-    func told(_ reason: WorkerLifecycle.Reason) -> MigrationFailure {
-      failure(MigrationError.workOrderFailed(order: 3, attempts: 3, reason))
+    func told(_ reason: WorkerFault) -> MigrationFailure {
+      failure(WorkError.workOrderFailed(order: 3, attempts: 3, reason))
     }
     #expect(told(.killed(signal: 9)).exitStatus == .system)
     #expect(told(.killed(signal: 9)).sentences[0].contains("memory"))
     #expect(told(.killed(signal: 11)).exitStatus == .bug)
-    #expect(told(.exited(3, "")).exitStatus == .bug)
+    #expect(told(.exited(3, message: "")).exitStatus == .bug)
   }
 
   @Test func `a status file that cannot be read has its sentence`() {

@@ -117,7 +117,7 @@ import Testing
   ) async throws {
     let before = (try given.names, try Files.listDirectory(paths.work))
     let bytes = try given.bytes(given.store)
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: PlaceError.self) {
       try await given.run(request ?? given.request(rangeRows: 10))
     }
     guard case .workFolderForeign(_, .otherFormat(let found))? = error, found == format else {
@@ -140,7 +140,7 @@ import Testing
     let other = text.replacing("\"version\" : 1", with: "\"version\" : 2")
     try #require(other != text)
     try Files.writeFileAtomically(Array(other.utf8), to: path)
-    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    let error = await #expect(throws: PlaceError.self) { try await given.run(request) }
     guard case .outputExists? = error else {
       Issue.record("\(String(describing: error))")
       return

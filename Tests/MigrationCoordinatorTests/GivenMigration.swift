@@ -162,9 +162,9 @@ struct InProcessLauncher: WorkerLauncher {
       return .made(try Worker(document: read, link: link, policies: policies.factories).run())
     } catch let error as ObjectMigrationError {
       let facts = String(decoding: try JSONEncoder().encode(error), as: UTF8.self)
-      return .exited(WorkerProtocol.objectsFailed, message: facts)
+      return WorkerEnding(exitStatus: WorkerProtocol.objectsFailed, facts: facts)
     } catch {
-      return .exited(74, message: "\(error)")
+      return .failed(.exited(74, message: "\(error)"))
     }
   }
 }

@@ -281,7 +281,7 @@ import Testing
     var request = given.request()
     request.engine = .sql
     let launcher = TamperingLauncher { manifest in manifest.pieces[0].digest ^= 1 }
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: WorkError.self) {
       try await given.run(request, launcher)
     }
     guard case .verificationFailed? = error else {

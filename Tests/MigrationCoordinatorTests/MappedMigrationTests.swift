@@ -289,7 +289,7 @@ struct GivenMapping {
   @Test func `a killed worker is tried again, a policy's error is not`() async throws {
     var given = try GivenMapping()
     let killed = FaultyLauncher(policies: given.policies) { document, _ in
-      document.order.number == 1 && document.attempt < 3 ? .killed(signal: 9) : nil
+      document.order.number == 1 && document.attempt < 3 ? .failed(.killed(signal: 9)) : nil
     }
     let report = try await given.run(try given.request(workers: 1), killed)
     #expect(report.workOrders.map(\.attempts) == [3, 1, 1])
@@ -326,7 +326,7 @@ struct GivenMapping {
     let first = try given.request(workers: 1)
     await #expect(throws: MigrationError.self) { try await given.run(first, interrupted) }
     given.change("Lonely") { $0.attributeMappings.removeAll { $0.name == "shout" } }
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: PlaceError.self) {
       try await given.run(try given.request(workers: 1))
     }
     guard case .otherRun(_, [.mappings])? = error else {

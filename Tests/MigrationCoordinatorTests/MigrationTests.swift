@@ -53,7 +53,7 @@ import Testing
     #expect(try given.bytes(given.store) == old)
     #expect(try given.names == ["New.mom", "Out.sqlite", "Shop.sqlite"])
     #expect(report.oldStore == nil)
-    await #expect(throws: MigrationError.self) {
+    await #expect(throws: PlaceError.self) {
       try await given.run(given.request(output: output))
     }
   }
@@ -121,13 +121,13 @@ import Testing
 
 @Suite(.scratchFolder) struct RefusedMigrationTests {
   /// Refused before anything is written: nothing but what was there is there.
-  private func refusal(
+  private func refusal<Failure: Error>(
     _ given: GivenMigration, _ request: MigrationRequest? = nil,
-    _ launcher: any WorkerLauncher = InProcessLauncher()
-  ) async throws -> MigrationError? {
+    _ launcher: any WorkerLauncher = InProcessLauncher(), as _: Failure.Type = MigrationError.self
+  ) async throws -> Failure? {
     let old = try given.bytes(given.store)
     let names = try given.names
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: Failure.self) {
       try await given.run(request ?? given.request(), launcher)
     }
     #expect(try given.bytes(given.store) == old)
@@ -206,16 +206,16 @@ import Testing
 
   @Test func `a worker that always dies is tried three times`() async throws {
     let given = try GivenMigration()
-    let launcher = FaultyLauncher { _, _ in .killed(signal: 9) }
+    let launcher = FaultyLauncher { _, _ in .failed(.killed(signal: 9)) }
     guard
-      case .workOrderFailed(_, let attempts, let reason)? =
-        try await refusal(given, nil, launcher)
+      case .workOrderFailed(_, let attempts, let fault)? =
+        try await refusal(given, nil, launcher, as: WorkError.self)
     else {
       Issue.record("the failure was not told")
       return
     }
     #expect(attempts == 3)
-    #expect(reason == .killed(signal: 9))
+    #expect(fault == .killed(signal: 9))
     #expect(launcher.starts == ["1.1", "1.2", "1.3"])
   }
 
@@ -226,7 +226,7 @@ import Testing
       try Files.writeFileAtomically([1, 2, 3], to: output)
       return nil
     }
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: PlaceError.self) {
       try await given.run(given.request(output: output), launcher)
     }
     guard case .outputExists(output)? = error else {
@@ -248,7 +248,7 @@ import Testing
       if comesLate { try Files.writeFileAtomically([1, 2, 3], to: log) }
       return nil
     }
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: PlaceError.self) {
       try await given.run(given.request(output: output), launcher)
     }
     guard case .outputExists(log)? = error else {
@@ -265,9 +265,11 @@ import Testing
       exitStatus: 65, kind: "fileDamaged", sentences: ["Shop.sqlite is damaged."],
       file: "/Shop.sqlite", disposition: .damage)
     let told = try failure.message()
-    let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
-    let error = try #require(try await refusal(given, nil, launcher))
-    guard case .workOrderFailed(_, 1, .failed(failure)) = error else {
+    let launcher = FaultyLauncher { _, _ in
+      WorkerEnding(exitStatus: WorkerProtocol.failed, facts: told)
+    }
+    let error = try #require(try await refusal(given, nil, launcher, as: WorkError.self))
+    guard case .workOrderFailed(_, 1, .reported(failure)) = error else {
       Issue.record("\(error)")
       return
     }
@@ -285,8 +287,10 @@ import Testing
       exitStatus: 71, kind: "systemResources", sentences: ["no memory."],
       disposition: [.workReusable, .retryable]
     ).message()
-    let launcher = FaultyLauncher { _, _ in .exited(WorkerProtocol.failed, message: told) }
-    let error = try #require(try await refusal(given, nil, launcher))
+    let launcher = FaultyLauncher { _, _ in
+      WorkerEnding(exitStatus: WorkerProtocol.failed, facts: told)
+    }
+    let error = try #require(try await refusal(given, nil, launcher, as: WorkError.self))
     #expect(launcher.starts == ["1.1", "1.2", "1.3"])
     let shown = MigrationFailure(error)
     #expect(shown.exitStatus == .system && shown.sentences.count == 2)
@@ -297,7 +301,7 @@ import Testing
     let paths = MigrationPaths(destination: given.store)
     try Files.createDirectory(paths.work)
     let lock = try #require(try FileLock.acquire(paths.lock))
-    let error = try await refusal(given)
+    let error = try await refusal(given, as: PlaceError.self)
     guard case .alreadyRunning? = error else {
       Issue.record("\(String(describing: error))")
       return

@@ -1,3 +1,4 @@
+import Mapping
 import ObjectMigration
 import Testing
 
@@ -61,21 +62,33 @@ struct NamedOptionsTests {
     #expect(!isSet && options.rules() == ResultRules())
   }
 
+  @Test func `every rule is an option`() {
+    let names = NamedOptions(ResultRules()).all.keys
+    let unknown = names.filter { MigrationOption(rawValue: String($0.dropFirst(2))) == nil }
+    #expect(unknown == [])
+    var division = DivisionRules()
+    (division.isStepwise, division.usesLauncher) = (true, true)
+    (division.engine, division.rangeRows) = (.pages, 10)
+    let found = RunDifference.options(
+      of: division, earlier: DivisionRules(), default: DivisionRules())
+    #expect(found.count == 4)
+  }
+
   @Test func `rules differ by option, with what was given before`() {
     var earlier = Self.rules
     earlier.history = .keep
     let found = RunDifference.options(
       of: ResultRules(), earlier: earlier, default: ResultRules())
     #expect(found.count == Self.words.count - 1)
-    #expect(found.contains(.option("salvage", earlier: "yes")))
-    #expect(found.contains(.option("on-dangling", earlier: "nullify")))
+    #expect(found.contains(.option(.salvage, earlier: "yes")))
+    #expect(found.contains(.option(.onDangling, earlier: "nullify")))
     #expect(
       RunDifference.options(of: Self.rules, earlier: earlier, default: ResultRules())
-        == [.option("history", earlier: "")])
+        == [.option(.history, earlier: "")])
     var division = DivisionRules()
     division.rangeRows = 10
     #expect(
       RunDifference.options(of: DivisionRules(), earlier: division, default: DivisionRules())
-        == [.option("range-rows", earlier: "10")])
+        == [.option(.rangeRows, earlier: "10")])
   }
 }

@@ -36,13 +36,13 @@ import Testing
     let upkeep = try StoreUpkeep(of: given.store)
     let output = given.folder.appending("Old.sqlite")
     try Files.writeFileAtomically([1], to: FilePath("\(output)-wal"))
-    #expect(throws: MigrationError.self) { try upkeep.copyOld(to: output) }
-    #expect(throws: MigrationError.self) { try upkeep.copyOld(to: given.store) }
+    #expect(throws: PlaceError.self) { try upkeep.copyOld(to: output) }
+    #expect(throws: PlaceError.self) { try upkeep.copyOld(to: given.store) }
     try Files.remove(FilePath("\(output)-wal"))
     let kept = try #require(try upkeep.contents().kept.first?.path)
     try Files.setModified(kept, to: 1)
     let names = try given.names
-    #expect(throws: MigrationError.self) { try upkeep.copyOld(to: output) }
+    #expect(throws: PlaceError.self) { try upkeep.copyOld(to: output) }
     #expect(try given.names == names)
   }
 }

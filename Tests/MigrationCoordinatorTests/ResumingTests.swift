@@ -1,4 +1,5 @@
 import GRDB
+import Mapping
 import MigrationStatus
 import MigrationWorker
 import PageEngine
@@ -44,9 +45,9 @@ import Testing
       exitStatus: 1, kind: "fault", sentences: ["x"], disposition: disposition)
     let message = try failure.message()
     let launcher = FaultyLauncher { _, count in
-      count == 3 ? .exited(WorkerProtocol.failed, message: message) : nil
+      count == 3 ? WorkerEnding(exitStatus: WorkerProtocol.failed, facts: message) : nil
     }
-    await #expect(throws: MigrationError.self) {
+    await #expect(throws: WorkError.self) {
       try await given.run(given.request(rangeRows: 10), launcher)
     }
     let work = MigrationPaths(destination: given.store).work
@@ -78,7 +79,7 @@ import Testing
   ) async throws {
     let work = MigrationPaths(destination: given.store).work
     let before = try Files.listDirectory(work)
-    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    let error = await #expect(throws: PlaceError.self) { try await given.run(request) }
     guard case .otherRun(_, let found)? = error, found == [difference] else {
       Issue.record("\(String(describing: error))")
       return
@@ -110,10 +111,10 @@ import Testing
     try await interrupt(given)
     var request = given.request(rangeRows: 10)
     request.history = .drop
-    try await expectOtherRun(.option("history", earlier: ""), of: request, in: given)
+    try await expectOtherRun(.option(.history, earlier: ""), of: request, in: given)
     request.history = .keep
     request.extraTables = .drop
-    try await expectOtherRun(.option("extra-tables", earlier: ""), of: request, in: given)
+    try await expectOtherRun(.option(.extraTables, earlier: ""), of: request, in: given)
     request.extraTables = .refuse
     #expect(try await given.run(request).resumed)
   }
@@ -192,7 +193,7 @@ import Testing
     let given = try GivenMigration()
     try await interrupt(given)
     try await expectOtherRun(
-      .option("range-rows", earlier: "10"), of: given.request(), in: given)
+      .option(.rangeRows, earlier: "10"), of: given.request(), in: given)
     let second = FaultyLauncher { _, _ in nil }
     var request = given.request()
     request.restarts = true
@@ -206,7 +207,7 @@ import Testing
     try await interrupt(given)
     var request = given.request(rangeRows: 10)
     request.defectChoices.duplicates = .keepLast
-    try await expectOtherRun(.option("on-duplicate", earlier: ""), of: request, in: given)
+    try await expectOtherRun(.option(.onDuplicate, earlier: ""), of: request, in: given)
   }
 
   @Test func `what a lost worker writes later is not in the result`() async throws {
@@ -220,7 +221,7 @@ import Testing
       let work = try #require(try document.task?.decoded(as: PageWork.self))
       #expect(work.asksForExtents && work.claims == nil && work.syncs)
       late.withLock { $0 = try? Files.open(FilePath(work.file), mode: .readWrite) }
-      return .lost(0, host: "n2")
+      return .failed(.lost(0, host: "n2"))
     }
     let report = try await given.run(request, launcher)
     #expect(report.workOrders.contains { $0.attempts == 2 })
@@ -234,9 +235,9 @@ import Testing
   @Test func `three lost workers end the migration, and what is done is kept`() async throws {
     let given = try GivenMigration()
     let lost = FaultyLauncher { document, _ in
-      document.order.number == 2 ? .lost(1, host: nil) : nil
+      document.order.number == 2 ? .failed(.lost(1, host: nil)) : nil
     }
-    let error = await #expect(throws: MigrationError.self) {
+    let error = await #expect(throws: WorkError.self) {
       try await given.run(given.request(workers: 1, rangeRows: 10), lost)
     }
     guard case .workOrderFailed(2, 3, .lost(1, host: nil))? = error else {
@@ -252,7 +253,7 @@ import Testing
   @Test func `a worker that dies once is tried again and the attempt is told`() async throws {
     let given = try GivenMigration()
     let launcher = FaultyLauncher { document, _ in
-      document.order.number == 2 && document.attempt == 1 ? .killed(signal: 9) : nil
+      document.order.number == 2 && document.attempt == 1 ? .failed(.killed(signal: 9)) : nil
     }
     let report = try await given.run(given.request(rangeRows: 10), launcher)
     #expect(report.workOrders.map(\.attempts) == [1, 2, 1, 1])
@@ -261,26 +262,12 @@ import Testing
 }
 
 struct WorkerLifecycleTests {
-  @Test func `a worker that is done finishes its order`() {
-    var lifecycle = WorkerLifecycle()
-    #expect(lifecycle.begin() == 1)
-    #expect(lifecycle.workerEnded(.done) == .finish)
-  }
-
   @Test func `a worker that dies starts again, three times in all`() {
     var lifecycle = WorkerLifecycle()
     #expect(lifecycle.begin() == 1)
-    #expect(lifecycle.workerEnded(.killed(9)) == .start(attempt: 2))
-    #expect(lifecycle.workerEnded(.exited(74, "disk")) == .start(attempt: 3))
-    #expect(lifecycle.workerEnded(.exited(74, "disk")) == .abandon(.exited(74, "disk")))
-  }
-
-  @Test func `the last attempt may succeed`() {
-    var lifecycle = WorkerLifecycle()
-    _ = lifecycle.begin()
-    _ = lifecycle.workerEnded(.killed(9))
-    _ = lifecycle.workerEnded(.killed(9))
-    #expect(lifecycle.workerEnded(.done) == .finish)
+    #expect(lifecycle.attempt(after: .killed(signal: 9)) == 2)
+    #expect(lifecycle.attempt(after: .exited(74, message: "disk")) == 3)
+    #expect(lifecycle.attempt(after: .lost(1, host: nil)) == nil)
   }
 
   @Test func `an order that would fail again is given up at once`() {
@@ -288,7 +275,7 @@ struct WorkerLifecycleTests {
     _ = lifecycle.begin()
     let failure = WorkerFailure(
       exitStatus: 74, kind: "diskFull", sentences: ["disk full"], disposition: .noSpace)
-    #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))
+    #expect(lifecycle.attempt(after: .reported(failure)) == nil)
   }
 
   @Test func `what passes is tried three times`() {
@@ -297,15 +284,17 @@ struct WorkerLifecycleTests {
     let failure = WorkerFailure(
       exitStatus: 71, kind: "systemResources", sentences: ["no memory"],
       disposition: [.workReusable, .retryable])
-    #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 2))
-    #expect(lifecycle.workerEnded(.failed(failure)) == .start(attempt: 3))
-    #expect(lifecycle.workerEnded(.failed(failure)) == .abandon(.failed(failure)))
+    #expect(lifecycle.attempt(after: .reported(failure)) == 2)
+    #expect(lifecycle.attempt(after: .reported(failure)) == 3)
+    #expect(lifecycle.attempt(after: .reported(failure)) == nil)
   }
 
-  @Test func `a worker that says nothing is told by how it ended`() {
-    var lifecycle = WorkerLifecycle()
-    for _ in 0..<3 { _ = lifecycle.begin() }
-    #expect(lifecycle.workerEnded(.exited(3, "")) == .abandon(.exited(3, "")))
-    #expect(lifecycle.workerEnded(.killed(11)) == .abandon(.killed(signal: 11)))
+  @Test func `a worker that reports no failure is known by its exit status`() throws {
+    let ending = WorkerEnding(exitStatus: WorkerProtocol.failed, facts: "no JSON")
+    guard case .failed(let fault) = ending else {
+      Issue.record("no fault")
+      return
+    }
+    #expect(fault == .exited(WorkerProtocol.failed, message: "no JSON"))
   }
 }

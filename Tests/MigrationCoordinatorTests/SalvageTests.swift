@@ -1,5 +1,6 @@
 import GRDB
 import Godwit
+import Mapping
 import Planning
 import SystemCalls
 import SystemPackage
@@ -128,8 +129,8 @@ import Testing
     let inputs = try MigrationPreview.with(request, target: target) { preview in
       RunInputs(request: other, prepared: preview.prepared)
     }
-    #expect(inputs.differences(from: made) == [.option("salvage", earlier: "yes")])
-    #expect(made.differences(from: inputs) == [.option("salvage", earlier: "")])
+    #expect(inputs.differences(from: made) == [.option(.salvage, earlier: "yes")])
+    #expect(made.differences(from: inputs) == [.option(.salvage, earlier: "")])
   }
 
   @Test func `what would be salvaged is told where it is not asked for`() throws {

@@ -212,7 +212,7 @@ import Testing
     try make(result, 2)
     try Files.writeFileAtomically(Array("{}".utf8), to: KeptStores(of: store).path)
     let old = try bytes(store)
-    #expect(throws: MigrationError.self) { try swapper().swap(result) }
+    #expect(throws: PlaceError.self) { try swapper().swap(result) }
     #expect(try bytes(store) == old)
     #expect(try names == ["Shop.sqlite", "Shop.sqlite.godwit-kept.json", "result.sqlite"])
   }

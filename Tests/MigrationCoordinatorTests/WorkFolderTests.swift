@@ -21,7 +21,7 @@ import Testing
   }
 
   private func fault(_ paths: MigrationPaths) -> WorkFolderFault? {
-    let error = #expect(throws: MigrationError.self) {
+    let error = #expect(throws: PlaceError.self) {
       try Workspace.open(paths, store: destination)
     }
     guard case .workFolderForeign(_, let fault)? = error else { return nil }
@@ -119,7 +119,7 @@ import Testing
 
   @Test func `one destination has one migration at a time`() throws {
     let workspace = try Workspace.open(paths, store: destination)
-    let error = #expect(throws: MigrationError.self) {
+    let error = #expect(throws: PlaceError.self) {
       try Workspace.open(paths, store: destination)
     }
     guard case .alreadyRunning? = error else {

@@ -4,8 +4,6 @@ package import Mapping
 package protocol AdviceWords: Sendable {
   /// An option with its value, nil for a switch or where any value is meant.
   func option(_ option: MigrationOption, _ value: String?) -> String
-  /// An option that is known by the name under which it is kept, such as `on-value`.
-  func option(named name: String) -> String
   /// A value of an option that the sentence has named before.
   func value(_ value: String) -> String
   /// Something that can be called.
@@ -117,8 +115,6 @@ struct LibraryWords: AdviceWords {
     }
   }
 
-  func option(named name: String) -> String { "the option \(name)" }
-
   func value(_ value: String) -> String {
     let parts = value.split(separator: "-")
     let capitalized = parts.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }
@@ -162,6 +158,7 @@ struct LibraryWords: AdviceWords {
     case .joinTable: "routing.joinTables"
     case .json: "Encodable"
     case .label: "labels"
+    case .launcher: "resources.launcher"
     case .leaveOut: "leavesOut"
     case .limit: "limit"
     case .mapping: "routing.mappings"
@@ -184,6 +181,7 @@ struct LibraryWords: AdviceWords {
     case .restart: "restarts"
     case .salvage: "choices.salvagesDamaged"
     case .set: "routing.settings"
+    case .stepwise: "routing.isStepwise"
     case .target: "target"
     case .validation: "checks.validation"
     case .verify: "checks.result"

@@ -39,8 +39,9 @@ extension MigrationFailure {
         "the uniqueness constraint of \(index) allows too few values: lower the number of objects.")
     case .outputExists:
       self.init(
-        .cannotCreate, "\(file) already exists: name another file or remove it.")
-    case .nameTooLong(let most): self.init(longName: file, most: most)
+        .cannotCreate, kind: .fileExists,
+        "\(file) already exists: name another file or remove it.")
+    case .nameTooLong(let most): self.init(longName: error.place, most: most)
     case .spaceMissing(let needed, let free):
       self.init(
         .cannotWrite,
@@ -58,6 +59,7 @@ extension MigrationFailure {
         .cannotWrite, "\(file) cannot be written\(cause): check space and permissions.")
     case .interrupted: self.init(.interrupted, "interrupted: no file was left.")
     }
+    self.file = error.place
   }
 }
 

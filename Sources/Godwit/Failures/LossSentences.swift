@@ -45,7 +45,9 @@ extension MigrationFailure {
     sentences.append(
       "To migrate anyway, \(whole), or name the data that may be lost: "
         + "\(some)\(names.count > 5 ? " …" : "").")
-    self.init(.impossible, sentences)
+    self.init(
+      .impossible, kind: .lossRefused, at: store, sentences,
+      reasons: refusal.refused.map { Reason(StoreMigration.Loss($0)) })
   }
 
   /// Describes a consent that names what does not exist.
@@ -75,7 +77,7 @@ extension MigrationFailure {
     }
     let code = CoreDataCode.persistentStoreIncompatibleVersionHash.rawValue
     self.init(
-      .impossible,
+      .impossible, kind: .modelsUnrelated, at: store,
       [
         "\(store) has no entity in common with \(target.map(\.string).joined(separator: ", ")), "
           + "apparently of another app [\(code)]: name another model, or use \(option: .allowLoss) "

@@ -36,6 +36,7 @@ extension MigrationFailure {
           + "exists at its recorded path: put the model next to it.")
     default: self.init(.damaged, "\(at): \(Self.text(error: error)); check the file.")
     }
+    self.file = error.file
   }
 
   private static func text(error: MappingFileError) -> String {

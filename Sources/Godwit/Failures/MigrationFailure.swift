@@ -88,34 +88,38 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   /// One sentence; for a refused migration, one for the refusal and then one per reason.
   public let sentences: [String]
   /// The kind of the failure.
-  public private(set) var kind: Kind
+  public internal(set) var kind: Kind
   /// The exit status with which `godwit` ends.
   public let exitStatus: ExitStatus
   /// The code with which Core Data fails in the same case, nil if it has none.
   public let coreDataCode: Int?
   /// The file concerned, nil if there is none.
-  public private(set) var file: FilePath?
+  public internal(set) var file: FilePath?
   /// All reasons, with their places and codes; empty if the kind suffices.
-  public private(set) var reasons: [Reason] = []
+  public internal(set) var reasons: [Reason] = []
 
   /// All sentences, one per line.
   public var description: String { sentences.joined(separator: "\n") }
 
   /// Creates a failure of several sentences; its kind follows from the exit status unless given.
   package init(
-    _ exitStatus: ExitStatus, kind: Kind? = nil, _ sentences: [String], code: Int? = nil
+    _ exitStatus: ExitStatus, kind: Kind? = nil, at file: FilePath? = nil, _ sentences: [String],
+    reasons: [Reason] = [], code: Int? = nil
   ) {
     self.sentences = sentences
     self.exitStatus = exitStatus
     self.kind = kind ?? Kind(exitStatus)
+    self.file = file
+    self.reasons = reasons
     coreDataCode = code
   }
 
   /// Creates a failure of one sentence; its kind follows from the exit status unless given.
   package init(
-    _ exitStatus: ExitStatus, kind: Kind? = nil, _ sentence: String, code: Int? = nil
+    _ exitStatus: ExitStatus, kind: Kind? = nil, at file: FilePath? = nil, _ sentence: String,
+    code: Int? = nil
   ) {
-    self.init(exitStatus, kind: kind, [sentence], code: code)
+    self.init(exitStatus, kind: kind, at: file, [sentence], code: code)
   }
 
   /// Describes any error: a `CancellationError` as an interruption, an unknown error as a fault of
@@ -125,20 +129,17 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
       self = failure
       return
     }
-    var described = Self.sentences(of: error)
+    var described = Self.described(error)
     let disposition = StoreError.disposition(of: error)
     if described.exitStatus != .cannotWrite, disposition.contains(.deviceFailed) {
       // Neither the store nor the request is the reason.
-      described = MigrationFailure(.cannotWrite, described.sentences)
+      described = MigrationFailure(.cannotWrite, at: described.file, described.sentences)
     }
+    if disposition.contains(.diskFull) { described.kind = .diskFull }
     self = described
-    let facts = FailureFacts(error)
-    kind = disposition.contains(.diskFull) ? .diskFull : facts.kind ?? kind
-    file = facts.file
-    reasons = facts.reasons
   }
 
-  private static func sentences(of error: any Error) -> MigrationFailure {
+  private static func described(_ error: any Error) -> MigrationFailure {
     switch error {
     case let error as StoreError: Self(error)
     case let error as SourceDamage: Self(error)
@@ -147,6 +148,8 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as MappingFileError: Self(error)
     case let error as ObjectMigrationError: Self(error)
     case let error as MigrationError: Self(error)
+    case let error as PlaceError: Self(error)
+    case let error as WorkError: Self(error)
     case let error as FleetError: Self(error)
     case let error as SystemCallError: Self(error)
     case let error as Errno: Self(error)

@@ -15,69 +15,53 @@ extension MigrationFailure {
     case .settingUnknown(let names, let model): self.init(unknownSettings: names, target: model)
     case .unsupported(let store, let features, let extras):
       self.init(
-        .impossible,
-        (features.map(\.sentence) + extras.map(\.sentence)).map { "\(store) \($0)" })
+        .impossible, kind: .storeUnsupported, at: store,
+        (features.map(\.sentence) + extras.map(\.sentence)).map { "\(store) \($0)" },
+        reasons: features.map { Reason($0) } + extras.map { Reason($0) })
     case .impossible(let store, let refusals):
-      self.init(what: "\(store) cannot be migrated", refusals: refusals)
+      self.init(what: "\(store) cannot be migrated", store: store, refusals: refusals)
     case .stepImpossible(let store, let from, let to, let refusals):
       self.init(
-        what:
-          "\(store) cannot be migrated\(VersionSpan(from, to)), a step of its route,",
-        refusals: refusals)
+        what: "\(store) cannot be migrated\(VersionSpan(from, to)), a step of its route,",
+        store: store, refusals: refusals)
     case .routeMissing(let store, let gaps, let unknown, let infers):
       self.init(store: store, gaps: gaps, unknown: unknown, infers: infers)
-    case .mappingsUnreadable(let files):
-      self.init(unreadable: files)
     case .versionNameUnknown(let name, let available):
-      self.init(
-        .usage,
-        "\(option: .order) names \(name), which is not one of the known versions: "
-          + "\(ListText(available, most: 40)).")
-    case .versionOrderUnknown(let versions):
-      self.init(
-        .usage,
-        "neither identifiers nor names show the order of the versions "
-          + "(\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): list them, oldest "
-          + "first, with \(option: .order).")
+      self.init(unknownVersion: name, available: available)
+    case .versionOrderUnknown(let versions): self.init(unorderedVersions: versions)
+    case .mappingsUnreadable(let files): self.init(unreadable: files)
     case .noMappingFits(let folders, let unused):
       self.init(
         mapping: "no mapping model in \(ListText(folders)) fits two known versions",
-        sentences: unused.map { "\($0.name): \($0.reason.sentence)." })
+        unused.map { "\($0.name): \($0.reason.sentence)." })
     case .mappingMismatch(let path, let mismatches):
       self.init(
-        mapping: "\(path) was not made for these versions", sentences: mismatches.map(\.sentence))
+        mapping: "\(path) was not made for these versions", at: path, mismatches.map(\.sentence),
+        reasons: mismatches.map { Reason(mapping: $0.sentence, entity: $0.entity) })
     case .mappingElsewhere(let path, let from, let to):
       self.init(mapping: path, madeFor: VersionSpan(from, to))
     case .mappingProblems(let files, let problems):
       self.init(
-        .impossible,
-        ["\(ListText(files)) cannot be used:"]
-          + problems.map(\.sentence))
+        .impossible, kind: .mappingModelUnusable, at: files.first,
+        ["\(ListText(files)) cannot be used:"] + problems.map(\.sentence),
+        reasons: problems.map { Reason(mapping: $0.sentence, property: $0.property) })
     case .mappingSet(let problems):
       self.init(
-        mapping: "the mapping models do not make one migration", sentences: problems.map(\.sentence)
-      )
+        mapping: "the mapping models do not make one migration", problems.map(\.sentence),
+        reasons: problems.map { Reason(mapping: $0.sentence) })
     case .losses(let store, let refusal): self.init(store: store, refusal: refusal)
     case .consentUnknown(let names, let known): self.init(unknown: names, known: known)
     case .foreignModel(let store, let hashes, let target, let others):
       self.init(store: store, hashes: hashes, target: target, others: others)
     case .accountsDiffer(let mismatches): self.init(mismatches)
-    case .alreadyRunning, .outputExists, .folderNotWritable, .workFolderForeign, .diskFull,
-      .nameTooLong, .keptListUnreadable, .otherRun, .nothingKept, .keptChanged, .keptMissing,
-      .keptUnlisted:
-      self.init(place: error)
-    case .workOrderFailed, .workerNotStarted, .workerForeign, .workersDoubled, .outputEndless,
-      .shardUnseen, .manifestForeign, .manifestUnreadable, .verificationFailed, .resultDamaged:
-      self.init(work: error)
-    case .interrupted:
-      self.init(.interrupted, "interrupted: \(Self.goesOn).")
+    case .interrupted: self.init(.interrupted, "interrupted: \(Self.goesOn).")
     }
   }
 }
 
 extension MigrationFailure {
   /// Describes the reasons that rule out a migration or a step.
-  fileprivate init(what: String, refusals: [Refusal]) {
+  fileprivate init(what: String, store: FilePath, refusals: [Refusal]) {
     let count = refusals.count == 1 ? "one reason" : "\(refusals.count) reasons"
     let start =
       refusals.contains(where: \.reason.isLiftedByMapping)
@@ -86,22 +70,25 @@ extension MigrationFailure {
       ]
       : []
     self.init(
-      .impossible, ["\(what) for \(count):"] + refusals.map(\.sentence) + start,
-      code: refusals.first?.code.rawValue)
+      .impossible, at: store, ["\(what) for \(count):"] + refusals.map(\.sentence) + start,
+      reasons: refusals.map { Reason($0) }, code: refusals.first?.code.rawValue)
   }
 
   /// Describes what is wrong with mapping models.
-  fileprivate init(mapping what: String, sentences: [String]) {
+  fileprivate init(
+    mapping what: String, at file: FilePath? = nil, _ sentences: [String], reasons: [Reason] = []
+  ) {
     self.init(
-      .impossible, ["\(what):"] + sentences,
-      code: CoreDataCode.migrationMissingMappingModel.rawValue)
+      .impossible, kind: .mappingModelUnusable, at: file, ["\(what):"] + sentences,
+      reasons: reasons, code: CoreDataCode.migrationMissingMappingModel.rawValue)
   }
 
   /// Describes mapping models that cannot be read.
   fileprivate init(unreadable files: [UnreadableMapping]) {
     self.init(
       mapping: "mapping models that may be meant for this migration cannot be read",
-      sentences: files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
+      at: files.first?.path,
+      files.map { "\($0.path): \(MigrationFailure($0.error).description)" } + [
         "Repair or remove them, or use no mapping models with \(option: .inferOnly)."
       ])
   }
@@ -110,11 +97,28 @@ extension MigrationFailure {
   fileprivate init(mapping path: FilePath, madeFor span: VersionSpan) {
     let versions = "\(span)"
     self.init(
-      mapping: "\(path) fits no step of this migration",
-      sentences: [
+      mapping: "\(path) fits no step of this migration", at: path,
+      [
         "It was made for the migration\(versions.isEmpty ? " between other versions" : versions): "
           + "leave it out, or name these versions with \(option: .target) and \(option: .models)."
       ])
+  }
+
+  /// Describes a name that no version has.
+  fileprivate init(unknownVersion name: String, available: [String]) {
+    self.init(
+      .usage,
+      "\(option: .order) names \(name), which is not one of the known versions: "
+        + "\(ListText(available, most: 40)).")
+  }
+
+  /// Describes versions without a known order.
+  fileprivate init(unorderedVersions versions: [[String]]) {
+    self.init(
+      .usage,
+      "neither identifiers nor names show the order of the versions "
+        + "(\(versions.map { "\(VersionText($0))" }.joined(separator: ", "))): list them, oldest "
+        + "first, with \(option: .order).")
   }
 
   /// Describes a missing route to the target.
@@ -134,7 +138,9 @@ extension MigrationFailure {
       sentences.append("\(mapping.name) was not used: \(mapping.reason.sentence).")
     }
     self.init(
-      .impossible, sentences, code: CoreDataCode.migrationMissingMappingModel.rawValue)
+      .impossible, kind: .mappingModelMissing, at: store, sentences,
+      reasons: gaps.flatMap(\.refusals).map { Reason($0) },
+      code: CoreDataCode.migrationMissingMappingModel.rawValue)
   }
 }
 

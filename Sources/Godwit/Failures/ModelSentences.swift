@@ -53,6 +53,7 @@ extension MigrationFailure {
         .damaged,
         "\(file) is not a readable model\(at) (\(error.problem.words)): check the file.")
     }
+    self.file = error.file
   }
 }
 
@@ -63,7 +64,7 @@ extension MigrationFailure {
       searched.isEmpty
       ? "not in the store" : "neither in \(ListText(searched)) nor in the store"
     self.init(
-      .impossible,
+      .impossible, kind: .sourceModelMissing, at: store,
       [
         "\(store) was made with a model that is \(found): name the folder that contains it with "
           + "\(option: .models)."

@@ -8,11 +8,14 @@ extension MigrationFailure {
   private static let reportLimit = 100
 
   init(_ error: ObjectMigrationError) {
-    let status: ExitStatus
-    switch error.problem {
-    case .externalFileUnreadable: status = .damaged
-    default: status = .impossible
-    }
+    let (status, kind): (ExitStatus, Kind?) =
+      switch error.problem {
+      case .externalFileUnreadable: (.damaged, nil)
+      case .policiesNotRegistered, .policyFailed, .notAssociated, .notIndependent, .cancelled:
+        (.impossible, .policyFailed)
+      case .invalid, .notUnique: (.impossible, .objectsInvalid)
+      default: (.impossible, nil)
+      }
     let rules = [Violation].sentences(error.violations)
     var sentences = [error.sentence] + rules.prefix(Self.reportLimit)
     if rules.count > Self.reportLimit {
@@ -22,7 +25,8 @@ extension MigrationFailure {
       let more = count - error.violations.count
       sentences.append("… and \(CountText(more, "more violation")).")
     }
-    self.init(status, sentences, code: error.code)
+    self.init(
+      status, kind: kind, sentences, reasons: error.violations.map { Reason($0) }, code: error.code)
   }
 }
 

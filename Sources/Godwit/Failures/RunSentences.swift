@@ -4,88 +4,107 @@ import SystemCalls
 import SystemPackage
 
 extension MigrationFailure {
-  /// Describes what is wrong with the places that a migration writes to.
-  init(place error: MigrationError) {
+  init(_ error: PlaceError) {
     switch error {
     case .alreadyRunning(let store, _):
       self.init(
-        .inUse,
+        .inUse, at: store,
         "\(store) is being migrated by another godwit: wait for it, or watch it with "
           + "\(command: .status).")
     case .outputExists(let output):
       self.init(
-        .cannotCreate, "\(output) already exists: name another file or remove it.")
-    case .folderNotWritable(let folder, let cause as SystemCallError)
-    where cause.errno.isOfFullDisk:
-      self.init(diskOf: folder)
-    case .folderNotWritable(_, let cause as SystemCallError)
-    where cause.disposition.contains(.workReusable):
-      self.init(cause)
-    case .folderNotWritable(let folder, _):
-      self.init(
-        .cannotCreate,
-        "\(folder) cannot be written: make it writable, or name another work folder with "
-          + "\(option: .work).")
+        .cannotCreate, kind: .fileExists, at: output,
+        "\(output) already exists: name another file or remove it.")
+    case .folderNotWritable(let folder, let cause): self.init(unwritable: folder, cause)
     case .workFolderForeign(let folder, let fault):
       self.init(
-        .cannotCreate, "\(folder) \(fault.sentence): nothing in it was changed.")
-    case .diskFull(let shortages): self.init(.cannotWrite, shortages.map(\.sentence))
-    case .nameTooLong(let path, let most): self.init(longName: "\(path)", most: most)
-    case .keptListUnreadable(let path):
+        .cannotCreate, kind: .fileExists, at: folder,
+        "\(folder) \(fault.sentence): nothing in it was changed.")
+    case .diskFull(let shortages):
       self.init(
-        .cannotCreate,
-        "\(path) is not a list of kept stores that Godwit wrote: nothing was done; move it away."
-      )
+        .cannotWrite, kind: .diskFull, at: shortages.first?.path, shortages.map(\.sentence),
+        reasons: shortages.map { Reason($0) })
+    case .nameTooLong(let path, let most): self.init(longName: path, most: most)
     case .otherRun(let work, let differences):
       self.init(
-        .cannotCreate,
+        .cannotCreate, kind: .otherRun, at: work,
         "\(work) holds the work of an interrupted run, and \(differences.sentence): start the "
           + "original command to resume it, or use \(option: .restart) to start over.")
-    case .nothingKept(let store, let name?):
+    case .keptListUnreadable(let path):
       self.init(
-        .notFound,
-        "no old store of \(store) is kept as \(name): \(command: .list("\(store)")) shows those "
-          + "that are.")
-    case .nothingKept(let store, nil):
-      self.init(.notFound, "no old store of \(store) is kept: there is nothing to roll back to.")
-    case .keptMissing(let kept, let found?):
-      self.init(
-        .notFound,
-        "\(kept) is missing, and \(found) has its contents: move that back to \(kept), and start "
-          + "the same command again.")
-    case .keptMissing(let kept, nil):
-      self.init(
-        .notFound,
-        "\(kept) is missing: if it was moved or renamed, move it back to this name, and start the "
-          + "same command again; nothing was touched.")
+        .cannotCreate, kind: .fileExists, at: path,
+        "\(path) is not a list of kept stores that Godwit wrote: nothing was done; move it away."
+      )
+    case .nothingKept(let store, let name): self.init(nothingKeptOf: store, as: name)
+    case .keptMissing(let kept, let found): self.init(keptMissing: kept, found: found)
     case .keptUnlisted(let kept, let list):
       self.init(
-        .notFound,
+        .notFound, at: list,
         "\(kept) cannot be checked, since \(list) is missing or does not name it: move the list "
           + "back next to the store, and start the same command again; nothing was touched.")
     case .keptChanged(let kept):
       self.init(
-        .cannotCreate,
+        .cannotCreate, kind: .fileExists, at: kept,
         "\(kept) has changed since it was kept: something wrote to it or next to it; nothing was "
-          + "done."
-      )
-    default: self.init(.bug, "unexpected error, please report it: \(error)")
+          + "done.")
     }
   }
 
-  /// Describes a name that leaves no room for others.
-  init(longName path: String, most: Int) {
-    self.init(
-      .usage,
-      "the name of \(path) has more than \(most) bytes, which leaves no room for names derived "
-        + "from it: use a shorter name.")
+  /// Describes a folder that cannot be written.
+  private init(unwritable folder: FilePath, _ cause: any Error) {
+    switch cause {
+    case let cause as SystemCallError where cause.errno.isOfFullDisk: self.init(diskOf: folder)
+    case let cause as SystemCallError where cause.disposition.contains(.workReusable):
+      self.init(cause)
+    default:
+      self.init(
+        .cannotCreate,
+        "\(folder) cannot be written: make it writable, or name another work folder with "
+          + "\(option: .work).")
+    }
+    file = folder
   }
 
-  /// Describes what went wrong in workers and in the assembly.
-  init(work error: MigrationError) {
+  /// Describes a store of which no old one is kept, or none of that name.
+  private init(nothingKeptOf store: FilePath, as name: FilePath?) {
+    let sentence =
+      if let name {
+        "no old store of \(store) is kept as \(name): \(command: .list("\(store)")) shows those that "
+          + "are."
+      } else {
+        "no old store of \(store) is kept: there is nothing to roll back to."
+      }
+    self.init(.notFound, at: store, sentence)
+  }
+
+  /// Describes a kept store that is not there; a file that has its bytes.
+  private init(keptMissing kept: FilePath, found: FilePath?) {
+    let sentence =
+      if let found {
+        "\(kept) is missing, and \(found) has its contents: move that back to \(kept), and start "
+          + "the same command again."
+      } else {
+        "\(kept) is missing: if it was moved or renamed, move it back to this name, and start the "
+          + "same command again; nothing was touched."
+      }
+    self.init(.notFound, at: kept, sentence)
+  }
+
+  /// Describes a name that leaves no room for others.
+  init(longName path: FilePath?, most: Int) {
+    let file = path.map { "\($0)" } ?? "the output"
+    self.init(
+      .usage, at: path,
+      "the name of \(file) has more than \(most) bytes, which leaves no room for names derived "
+        + "from it: use a shorter name.")
+  }
+}
+
+extension MigrationFailure {
+  init(_ error: WorkError) {
     switch error {
-    case .workOrderFailed(let order, let attempts, let reason):
-      self.init(order: order, attempts: attempts, reason: reason)
+    case .workOrderFailed(let order, let attempts, let fault):
+      self.init(order: order, attempts: attempts, fault: fault)
     case .workerNotStarted(let cause):
       self.init(
         .system,
@@ -107,15 +126,15 @@ extension MigrationFailure {
         "the launcher prints an endless line: it must pass on only the output of workers.")
     case .shardUnseen(let path):
       self.init(
-        .notFound,
+        .notFound, at: path,
         "a worker has made \(path), which does not exist here: put the work folder on a file "
           + "system that all machines share (\(option: .work) names another folder).")
     case .manifestForeign(let path):
       self.init(
-        .bug, "\(path) belongs to another plan: remove the work folder and try again.")
+        .bug, at: path, "\(path) belongs to another plan: remove the work folder and try again.")
     case .manifestUnreadable(let path):
       self.init(
-        .cannotWrite,
+        .cannotWrite, at: path,
         "\(path) does not have the content that was written: check the disk, and start the same "
           + "command again.")
     case .verificationFailed(let table, let expected, let rows):
@@ -129,7 +148,6 @@ extension MigrationFailure {
         .cannotWrite,
         "the new store is damaged (\(answers.joined(separator: "; "))): nothing was replaced; "
           + "check the disk.")
-    default: self.init(.bug, "unexpected error, please report it: \(error)")
     }
   }
 }
@@ -144,11 +162,9 @@ extension [RunDifference] {
       case .targetModel: "it had another target model"
       case .route: "it used other versions"
       case .mappings: "it used other mapping models"
-      case .option(let name, "yes"): "it ran with \(Advice.words.option(named: name))"
-      case .option(let name, let earlier):
-        earlier.isEmpty
-          ? "it ran without \(Advice.words.option(named: name))"
-          : "it ran with \(Advice.words.option(named: name)) \(earlier)"
+      case .option(let option, "yes"): "it ran with \(option: option)"
+      case .option(let option, ""): "it ran without \(option: option)"
+      case .option(let option, let earlier): "it ran with \(option: option) \(earlier)"
       case .version(let version): "it ran with Godwit \(version)"
       }
     }

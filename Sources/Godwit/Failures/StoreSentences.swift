@@ -72,6 +72,7 @@ extension MigrationFailure {
       .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
       self.init(access: error)
     }
+    self.file = error.store
   }
 
   /// Describes tables that are not what Core Data makes of the store's model.
@@ -209,7 +210,7 @@ extension MigrationFailure {
     }
     let left = error.findings.count - told.count
     self.init(
-      .damaged,
+      .damaged, at: error.store,
       opening + told + (left > 0 ? ["and \(left) more, by SQLite's integrity_check."] : []))
   }
 
@@ -228,7 +229,7 @@ extension MigrationFailure {
           + "read."
       }
     self.init(
-      damage.exitStatus, kind: damage.kind, damage.sentences + [outlook],
-      code: damage.coreDataCode)
+      damage.exitStatus, kind: damage.kind, at: damage.file, damage.sentences + [outlook],
+      reasons: damage.reasons, code: damage.coreDataCode)
   }
 }

@@ -28,7 +28,8 @@ extension MigrationFailure {
         "\(file) cannot be written or read (\(errno)): check permissions.")
     case .fileExists, .notDirectory, .isDirectory, .tooManySymbolicLinkLevels:
       self.init(
-        .cannotCreate, "\(file) is not of the expected kind (\(errno)): check the path.")
+        .cannotCreate, kind: errno == .tooManySymbolicLinkLevels ? nil : .fileExists,
+        "\(file) is not of the expected kind (\(errno)): check the path.")
     case .noMemory, .resourceTemporarilyUnavailable, .tooManyOpenFiles,
       .tooManyOpenFilesInSystem:
       self.init(
@@ -49,6 +50,7 @@ extension MigrationFailure {
         "\(file) is larger than its file system or a limit allows: use another one.")
     default: self.init(.cannotWrite, "\(operation) of \(file) failed: \(errno).")
     }
+    self.file = path
   }
 
   /// Describes a model or a mapping model that is there and cannot be read.
@@ -74,13 +76,13 @@ extension MigrationFailure {
   /// Describes a disk that became full.
   init(diskOf path: FilePath?) {
     guard let path else {
-      self.init(.cannotWrite, "a disk is full: free space and try again.")
+      self.init(.cannotWrite, kind: .diskFull, "a disk is full: free space and try again.")
       return
     }
     let left = try? Files.freeSpace(at: Files.parent(of: path))
     let room = left.map { ", \(ByteText(Int64(clamping: $0))) are free" } ?? ""
     self.init(
-      .cannotWrite,
+      .cannotWrite, kind: .diskFull, at: path,
       "\(path) does not fit on its disk\(room): free space there, or name another place with "
         + "\(option: .work) or \(option: .output).")
   }
@@ -142,6 +144,7 @@ extension MigrationFailure {
         "unexpected error, please report it, and try \(choice: .engine(.sql)): "
           + "\(error.problem)\(table)")
     }
+    self.file = error.file
   }
 }
 
@@ -168,14 +171,15 @@ extension MigrationFailure {
   }
 
   /// Describes a work order that failed for good.
-  init(order: Int, attempts: Int, reason: WorkerLifecycle.Reason) {
+  init(order: Int, attempts: Int, fault: WorkerFault) {
     let tries = attempts == 1 ? "one attempt" : "\(attempts) attempts"
     let order = "work order \(order) failed after \(tries)"
-    switch reason {
-    case .failed(let failure):
+    switch fault {
+    case .reported(let failure):
       let status = ExitStatus(rawValue: failure.exitStatus) ?? .bug
       self.init(
-        status, failure.sentences + (attempts == 1 ? [] : ["\(order)."]),
+        status, kind: Kind(rawValue: failure.kind), at: failure.file.map { FilePath($0) },
+        failure.sentences + (attempts == 1 ? [] : ["\(order)."]),
         code: failure.coreDataCode)
     case .exited(let code, let message):
       let said = message.isEmpty ? "its worker ended with exit status \(code)." : message

@@ -45,7 +45,7 @@ final class FleetProcess: Sendable {
 
   /// Starts a worker and lets `body` talk with it; returns when both have ended.
   ///
-  /// - Throws: `MigrationError.workerNotStarted`, or what `body` throws.
+  /// - Throws: `WorkError.workerNotStarted`, or what `body` throws.
   static func run(
     _ executable: FilePath?, body: (FleetProcess) async throws -> Void
   ) async throws -> Ending {
@@ -73,7 +73,7 @@ final class FleetProcess: Sendable {
       case .signaled(let signal): return .killed(signal: signal)
       }
     } catch let error as SubprocessError {
-      throw MigrationError.workerNotStarted(cause: error.underlyingError ?? error)
+      throw WorkError.workerNotStarted(cause: error.underlyingError ?? error)
     }
   }
 

@@ -56,7 +56,7 @@ struct InsideLauncher: WorkerLauncher {
     } catch {
       link.fail(error is CancellationError ? "" : MigrationFailure(error).description)
       let answer = GodwitWorker.answer(to: error)
-      return .exited(answer.status, message: answer.message)
+      return WorkerEnding(exitStatus: answer.status, facts: answer.message)
     }
   }
 }

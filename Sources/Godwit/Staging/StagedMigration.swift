@@ -82,7 +82,7 @@ public struct StagedMigration: Sendable {
     }
     let work = try MigrationFailure.catching {
       if try Files.fileStatusIfPresent(output, followLinks: false) != nil {
-        throw MigrationError.outputExists(output)
+        throw PlaceError.outputExists(output)
       }
       return try StagedWork(output: output, of: migration.store, versions: route.versions)
     }

@@ -37,7 +37,7 @@ final class StagedWork {
     }
     try Files.setAccess(toFolder: folder, like: store)
     guard let lock = try FileLock.acquire(folder.appending("stages.lock")) else {
-      throw MigrationError.alreadyRunning(store: store, lock: folder.appending("stages.lock"))
+      throw PlaceError.alreadyRunning(store: store, lock: folder.appending("stages.lock"))
     }
     self.lock = lock
     let new = State(source: try SourceFingerprint(of: store), versions: versions)
@@ -56,7 +56,7 @@ final class StagedWork {
   private static func requireEmpty(_ folder: FilePath) throws {
     let foreign = try Files.listDirectory(folder).filter { $0.string != "stages.lock" }
     if let first = foreign.first {
-      throw MigrationError.workFolderForeign(folder, .unmarked(holds: first.string))
+      throw PlaceError.workFolderForeign(folder, .unmarked(holds: first.string))
     }
   }
 

@@ -1,10 +1,28 @@
-/// The options of a migration, check or verification, independent of their spelling.
-package enum MigrationOption: Hashable, Sendable, CaseIterable {
-  case accept, allowLoss, checkSource, cloudKit, discardOld, elements, engine, entity, extraTables
-  case failOnLoss, graph, history, inferOnly, joinTable, json, label, leaveOut, limit, mapping
-  case memory, models, newUUID, noInfer, noRecord, onDangling, onDuplicate, onMany, onMissing
-  case onValue, order, output, print, progressive, rangeRows, rate, restart, salvage, set, target
+/// The options of a migration, check or verification, each with the name under which records keep
+/// it and command lines have it.
+package enum MigrationOption: String, Hashable, Sendable, CaseIterable {
+  case accept, elements, engine, entity, graph, history, json, label, launcher, limit, mapping
+  case memory, models, order, output, print, progressive, rate, restart, salvage, set, stepwise
   case validation, verify, work, workers
+  case allowLoss = "allow-loss"
+  case checkSource = "check-source"
+  case cloudKit = "cloudkit"
+  case discardOld = "discard-old"
+  case extraTables = "extra-tables"
+  case failOnLoss = "fail-on-loss"
+  case inferOnly = "infer-only"
+  case joinTable = "join-table"
+  case leaveOut = "leave-out"
+  case newUUID = "new-uuid"
+  case noInfer = "no-infer"
+  case noRecord = "no-record"
+  case onDangling = "on-dangling"
+  case onDuplicate = "on-duplicate"
+  case onMany = "on-many"
+  case onMissing = "on-missing"
+  case onValue = "on-value"
+  case rangeRows = "range-rows"
+  case target = "to"
 }
 
 /// An option with what was chosen, or may be.

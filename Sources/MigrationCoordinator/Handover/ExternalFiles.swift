@@ -86,7 +86,7 @@ struct ExternalFiles {
     for folder in [Files.parent(of: target), target] {
       // A link would lead the copies to somewhere else.
       guard try Files.fileStatus(folder, followLinks: false).isDirectory else {
-        throw MigrationError.outputExists(folder)
+        throw PlaceError.outputExists(folder)
       }
     }
     let copy = target.appending(name)
@@ -94,7 +94,7 @@ struct ExternalFiles {
     if let found = try Files.fileStatusIfPresent(copy, followLinks: false) {
       guard found.kind == .file, found.size == (try Files.fileStatus(of: file).size),
         try Files.hasSameBytes(file, as: copy)
-      else { throw MigrationError.outputExists(copy) }
+      else { throw PlaceError.outputExists(copy) }
       return
     }
     let part = FilePath("\(copy).godwit-part")

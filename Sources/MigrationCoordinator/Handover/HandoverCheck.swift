@@ -18,7 +18,7 @@ extension MigrationRequest {
   private static func requireShort(_ path: FilePath, suffixes: [String]) throws {
     let most = 255 - (suffixes.map(\.utf8.count).max() ?? 0)
     guard (path.lastComponent?.string.utf8.count ?? 0) <= most else {
-      throw MigrationError.nameTooLong(path, most: most)
+      throw PlaceError.nameTooLong(path, most: most)
     }
   }
 }

@@ -59,7 +59,7 @@ struct KeptStores {
       list.stores.allSatisfy({ entry in
         FilePath.Component(entry.name).map { Self.isName($0, of: store) } ?? false
       })
-    else { throw MigrationError.keptListUnreadable(path) }
+    else { throw PlaceError.keptListUnreadable(path) }
     return list.stores
   }
 
@@ -84,17 +84,17 @@ struct KeptStores {
 
   /// Checks that the file of an entry is there as it was kept.
   ///
-  /// - Throws: `MigrationError.keptMissing` or `keptChanged`.
+  /// - Throws: `PlaceError.keptMissing` or `keptChanged`.
   func requireThere(_ entry: Entry) throws {
     if try isThere(entry) { return }
     let path = path(of: entry)
     guard try Files.fileStatusIfPresent(path, followLinks: false) == nil else {
-      throw MigrationError.keptChanged(path)
+      throw PlaceError.keptChanged(path)
     }
     let folder = Files.parent(of: store)
     let found = try Files.listDirectory(folder).map { folder.appending($0) }
       .first { try isThere(entry, at: $0) }
-    throw MigrationError.keptMissing(path, found: found)
+    throw PlaceError.keptMissing(path, found: found)
   }
 
   /// A file with the name of a kept store that the list does not have; nil where there is none.

@@ -13,7 +13,7 @@ extension StoreUpkeep {
   /// external files.
   ///
   /// - Returns: the name that it is kept under, and the path of the output.
-  /// - Throws: `MigrationError.outputExists`, `keptMissing` or `keptChanged`; `StoreError` as
+  /// - Throws: `PlaceError.outputExists`, `keptMissing` or `keptChanged`; `StoreError` as
   ///   `editOutdated` where an edit cannot be undone any more, `inUse`, or `companionName`.
   package func copyOld(
     _ wanted: FilePath? = nil, to path: FilePath
@@ -24,7 +24,7 @@ extension StoreUpkeep {
       for suffix in ["", "-wal", "-shm", "-journal"] {
         let found = FilePath("\(output)\(suffix)")
         guard try Files.fileStatusIfPresent(found, followLinks: false) == nil else {
-          throw MigrationError.outputExists(found)
+          throw PlaceError.outputExists(found)
         }
       }
       let entry = try entry(wanted: wanted)
@@ -46,7 +46,7 @@ extension StoreUpkeep {
   private func copyKept(_ old: FilePath, to copy: FilePath) throws {
     for suffix in ["-wal", "-journal"] {
       let log = try Files.fileStatusIfPresent(FilePath("\(old)\(suffix)"), followLinks: false)
-      guard log?.size ?? 0 == 0 else { throw MigrationError.keptChanged(old) }
+      guard log?.size ?? 0 == 0 else { throw PlaceError.keptChanged(old) }
     }
     guard let lock = try RegionLock.acquire(old, kind: .shared, bytes: SourceAccess.lockBytes)
     else { throw StoreError(problem: .inUse, store: old) }
@@ -59,7 +59,7 @@ extension StoreUpkeep {
   /// Copies the store that was edited, and has SQLite undo the edit in the copy.
   private func copyUndone(by undo: FilePath, to copy: FilePath) throws {
     guard let journal = try RollbackJournal(undo), let note = UndoNote(journal) else {
-      throw MigrationError.keptChanged(undo)
+      throw PlaceError.keptChanged(undo)
     }
     guard let lock = try RegionLock.acquire(store, kind: .shared, bytes: SourceAccess.lockBytes)
     else { throw StoreError(problem: .inUse, store: store) }
@@ -88,7 +88,7 @@ extension StoreUpkeep {
   ) throws {
     let files = OldExternalFiles(store: old)
     guard let missing = try files.missing(for: output) else {
-      throw MigrationError.outputExists(OldExternalFiles.folder(of: output))
+      throw PlaceError.outputExists(OldExternalFiles.folder(of: output))
     }
     if missing.isEmpty { return }
     let named = try OldExternalFiles(store: copy).named()

@@ -95,7 +95,7 @@ struct ResultHandover {
     } catch let error as SystemCallError {
       // Some network file systems report a failure after they have done the rename.
       guard (try? result.isThere(output)) == true else {
-        throw error.errno == .fileExists ? MigrationError.outputExists(output) : error
+        throw error.errno == .fileExists ? PlaceError.outputExists(output) : error
       }
     }
     FaultPoint.coordinatorOutput.reached()
@@ -119,7 +119,7 @@ struct ResultHandover {
 
   /// Checks that no log is next to a store's path, which SQLite would replay into the new store.
   ///
-  /// - Throws: `MigrationError.outputExists`; `StoreError` with `companionName` where it is the
+  /// - Throws: `PlaceError.outputExists`; `StoreError` with `companionName` where it is the
   ///   source.
   static func requireFreeLogs(of store: FilePath, besides source: FilePath? = nil) throws {
     for suffix in ["-wal", "-journal", "-shm"] {
@@ -129,7 +129,7 @@ struct ResultHandover {
         if let own, own.inode == found.inode, own.device == found.device {
           throw StoreError(problem: .companionName(of: store), store: beside)
         }
-        throw MigrationError.outputExists(beside)
+        throw PlaceError.outputExists(beside)
       }
     }
   }

@@ -92,7 +92,7 @@ struct StoreEditor {
       (folder, edit.journalBytes, "the original pages"),
       (folder, max(0, edit.bytesAfter - edit.bytesBefore), "new pages"),
     ])
-    if !shortages.isEmpty { throw MigrationError.diskFull(shortages) }
+    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   private func cleanUp() -> [HandoverNote] {

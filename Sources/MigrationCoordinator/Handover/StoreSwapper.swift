@@ -65,7 +65,7 @@ struct StoreSwapper {
     var copy: FilePath?
     if let kept {
       guard let missing = try old.missing(for: kept) else {
-        throw MigrationError.outputExists(OldExternalFiles.folder(of: kept))
+        throw PlaceError.outputExists(OldExternalFiles.folder(of: kept))
       }
       links = missing
       copy = try copyIfNeeded()
@@ -122,7 +122,7 @@ struct StoreSwapper {
   private func returningFiles(from kept: FilePath) throws -> [FilePath.Component] {
     guard let restored else { return [] }
     guard let missing = try OldExternalFiles(store: kept).missing(for: store) else {
-      throw MigrationError.outputExists(OldExternalFiles.folder(of: store))
+      throw PlaceError.outputExists(OldExternalFiles.folder(of: store))
     }
     return missing.filter { restored.externalFiles.contains($0.string) }
   }

@@ -69,7 +69,7 @@ package struct StoreUpkeep: Sendable {
       if KeptStoreKind.isUndo(kept.path(of: entry)) { return try undo(entry) }
       let old = kept.path(of: entry)
       try kept.requireThere(entry)
-      guard try Self.removeIdleLogs(of: old) else { throw MigrationError.keptChanged(old) }
+      guard try Self.removeIdleLogs(of: old) else { throw PlaceError.keptChanged(old) }
       guard let lock = try RegionLock.acquire(old, kind: .exclusive, bytes: SourceAccess.lockBytes)
       else { throw StoreError(problem: .inUse, store: old) }
       return try withExtendedLifetime(lock) {
@@ -94,7 +94,7 @@ package struct StoreUpkeep: Sendable {
     let undo = kept.path(of: entry)
     try kept.requireThere(entry)
     guard let file = try RollbackJournal(undo), let note = UndoNote(file) else {
-      throw MigrationError.keptChanged(undo)
+      throw PlaceError.keptChanged(undo)
     }
     guard
       let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
@@ -130,16 +130,16 @@ package struct StoreUpkeep: Sendable {
       }
       guard let last = before.max(by: { $0.time < $1.time }) else {
         if let file = try kept.unlisted(.before) {
-          throw MigrationError.keptUnlisted(file, list: kept.path)
+          throw PlaceError.keptUnlisted(file, list: kept.path)
         }
-        throw MigrationError.nothingKept(store: store, as: nil)
+        throw PlaceError.nothingKept(store: store, as: nil)
       }
       return last
     }
     guard let found = entries.first(where: { $0.name == wanted.lastComponent?.string }) else {
       let renamed = try entries.first { try kept.isThere($0, at: wanted) }
-      throw renamed.map { MigrationError.keptMissing(kept.path(of: $0), found: wanted) }
-        ?? MigrationError.nothingKept(store: store, as: wanted)
+      throw renamed.map { PlaceError.keptMissing(kept.path(of: $0), found: wanted) }
+        ?? PlaceError.nothingKept(store: store, as: wanted)
     }
     return found
   }
@@ -161,7 +161,7 @@ package struct StoreUpkeep: Sendable {
   /// Removes all stores that were kept, with what is there for them alone.
   ///
   /// - Returns: what is gone.
-  /// - Throws: `MigrationError.keptChanged` where one is not as it was kept; all others are gone.
+  /// - Throws: `PlaceError.keptChanged` where one is not as it was kept; all others are gone.
   package func finish() throws -> [FilePath] {
     try withWorkspace { _ in
       var gone: [FilePath] = []
@@ -188,7 +188,7 @@ package struct StoreUpkeep: Sendable {
         }
         try kept.release(entry.name)
       }
-      if let changed { throw MigrationError.keptChanged(changed) }
+      if let changed { throw PlaceError.keptChanged(changed) }
       return gone
     }
   }

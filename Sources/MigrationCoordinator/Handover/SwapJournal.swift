@@ -182,7 +182,7 @@ struct SwapJournal {
 
   /// The entry, nil if there is none or it is damaged.
   ///
-  /// - Throws: `MigrationError.workFolderForeign`, for a journal of another version of Godwit.
+  /// - Throws: `PlaceError.workFolderForeign`, for a journal of another version of Godwit.
   private func entry() throws -> Entry? {
     guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
       return nil
@@ -192,7 +192,7 @@ struct SwapJournal {
       return try VersionedFile<Entry>(sealed: bytes).content
     } catch let error as OtherFormatVersion {
       // Only that version knows what it has begun.
-      throw MigrationError.workFolderForeign(
+      throw PlaceError.workFolderForeign(
         Files.parent(of: path), .otherFormat(error.found ?? 0))
     } catch is DecodingError {
       return nil

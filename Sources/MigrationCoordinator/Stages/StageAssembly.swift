@@ -24,14 +24,14 @@ struct StageAssembly {
 
   /// Assembles the shards, verifies the result, and accounts for every row.
   ///
-  /// - Throws: `MigrationError`, or `ObjectMigrationError` for violations that are not tolerated.
+  /// - Throws: `WorkError`, `MigrationError`, or `ObjectMigrationError` for violations that are not tolerated.
   func run(
     _ results: [WorkerPool.Result], engine: any MigrationEngine, reporter: ProgressReporter
   ) throws -> StageRun.Outcome {
     do {
       return try outcome(results, engine: engine, reporter: reporter)
     } catch let error as AssemblyError {
-      throw MigrationError(error: error, in: paths.work)
+      throw WorkError(error, in: paths.work)
     }
   }
 
@@ -233,8 +233,8 @@ extension MigrationPlan {
   }
 }
 
-extension MigrationError {
-  fileprivate init(error: AssemblyError, in folder: FilePath) {
+extension WorkError {
+  fileprivate init(_ error: AssemblyError, in folder: FilePath) {
     switch error {
     case .manifestForeign(let path): self = .manifestForeign(folder.pushing(path))
     case .rowsDiffer(let table, let expected, let found):

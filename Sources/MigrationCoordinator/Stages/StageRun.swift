@@ -122,8 +122,8 @@ struct StageRun {
     reporter.expect(need)
     do {
       try workspace.requireSpace(need)
-    } catch MigrationError.diskFull(let shortages) {
-      throw MigrationError.diskFull(try telling(shortages, of: input))
+    } catch PlaceError.diskFull(let shortages) {
+      throw PlaceError.diskFull(try telling(shortages, of: input))
     }
     try input.dropped?.write(to: paths.dropped)
     let frame = try StageFrame(

@@ -47,7 +47,7 @@ extension SourceAccess {
       MigrationError.stepImpossible(_, _, _, let refusals):
       refusals.contains(where: \.isMissingFile)
     // A worker has put into words what it failed at.
-    case MigrationError.workOrderFailed: true
+    case WorkError.workOrderFailed: true
     default: false
     }
   }

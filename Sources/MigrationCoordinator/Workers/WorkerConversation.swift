@@ -29,7 +29,7 @@ struct WorkerConversation: Sendable {
 
   /// Passes the order, answers the worker, and returns at the end of its output.
   ///
-  /// - Throws: `MigrationError.workerForeign`, `workersDoubled` or `outputEndless`; the failure to
+  /// - Throws: `WorkError.workerForeign`, `workersDoubled` or `outputEndless`; the failure to
   ///   reserve an extent.
   func hold(_ output: SubprocessOutputSequence, process: Int32) async throws -> Answer {
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -43,7 +43,7 @@ struct WorkerConversation: Sendable {
       var (answer, lines) = (Answer(), LineBuffer())
       for try await chunk in output {
         chunk.withUnsafeBytes { lines.append($0) }
-        guard lines.count <= Self.mostBytes else { throw MigrationError.outputEndless }
+        guard lines.count <= Self.mostBytes else { throw WorkError.outputEndless }
         while let line = lines.next() {
           guard let message = MessageLine.decoded(line, as: WorkerMessage.self) else {
             Self.show(line)
@@ -52,7 +52,7 @@ struct WorkerConversation: Sendable {
           switch message {
           case .started(let found):
             // They would write to the same files.
-            guard answer.host == nil else { throw MigrationError.workersDoubled }
+            guard answer.host == nil else { throw WorkError.workersDoubled }
             try requireSame(found)
             answer.host = found.host
             link.begin(process: process)
@@ -72,8 +72,8 @@ struct WorkerConversation: Sendable {
     }
   }
 
-  /// The most bytes of a line: as many as a manifest may have, and more.
-  private static let mostBytes = 128 << 20
+  /// The most bytes of a line, and so of a manifest.
+  static let mostBytes = 128 << 20
 
   /// Sends the pace: at once, when it changes, and every second.
   private func keepPace(_ outbox: AsyncStream<[UInt8]>.Continuation) async throws {
@@ -98,7 +98,7 @@ struct WorkerConversation: Sendable {
 
   private func requireSame(_ found: WorkerProgram) throws {
     guard let program, !found.isSame(as: program) else { return }
-    throw MigrationError.workerForeign(host: found.host, version: found.version)
+    throw WorkError.workerForeign(host: found.host, version: found.version)
   }
 
   /// Shows a line that is not the worker's, but its launcher's.

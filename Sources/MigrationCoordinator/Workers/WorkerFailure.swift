@@ -32,14 +32,6 @@ package struct WorkerFailure: Codable, Hashable, Sendable {
     self.disposition = disposition
   }
 
-  /// Reads what a worker wrote to standard output, nil if it is not a failure.
-  init?(message: String) {
-    guard let failure = try? JSONDecoder().decode(Self.self, from: Data(message.utf8)) else {
-      return nil
-    }
-    self = failure
-  }
-
   /// The failure as JSON, for the worker's standard output.
   package func message() throws -> String {
     String(decoding: try JSONEncoder().encode(self), as: UTF8.self)

@@ -8,21 +8,8 @@ package protocol WorkerLauncher: Sendable {
   /// Starts a worker on a work order and waits until it has ended.
   ///
   /// - Parameter link: receives what the worker reports.
-  /// - Throws: `MigrationError.workerNotStarted`, if no process can be started.
+  /// - Throws: `WorkError.workerNotStarted`, if no process can be started.
   func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding
-}
-
-/// How a worker ended.
-package enum WorkerEnding: Hashable, Sendable {
-  /// It made its shard, and this is the manifest.
-  case made(ShardManifest)
-  /// It ended with this exit status, and sent these facts.
-  case exited(Int32, message: String)
-  /// A signal ended it.
-  case killed(signal: Int32)
-  /// What was to start it on another machine ended with this exit status, and nothing is known of
-  /// the worker's end; the machine where it had started, nil if it had not.
-  case lost(Int32, host: String?)
 }
 
 /// The command line and the exit statuses of workers, as both sides use them.
@@ -91,24 +78,27 @@ package struct ProcessLauncher: WorkerLauncher {
   private func ending(
     of status: TerminationStatus, answer: WorkerConversation.Answer
   ) -> WorkerEnding {
-    switch (answer.last, status) {
     // A worker that has reported the end of its order does nothing any more.
-    case (.made(let manifest)?, _): return .made(manifest)
-    case (.failed(let status, let facts, _)?, _): return .exited(status, message: facts)
-    case (_, .exited(let code)):
-      return command.isEmpty ? .exited(code, message: "") : .lost(code, host: answer.host)
-    case (_, .signaled(let signal)):
-      return command.isEmpty
-        ? .killed(signal: signal) : .lost(128 + signal, host: answer.host)
+    switch answer.last {
+    case .made(let manifest): return .made(manifest)
+    case .failed(let code, let facts, _): return WorkerEnding(exitStatus: code, facts: facts)
+    default: break
+    }
+    let isChild = command.isEmpty
+    return switch status {
+    case .exited(let code):
+      .failed(isChild ? .exited(code, message: "") : .lost(code, host: answer.host))
+    case .signaled(let signal):
+      .failed(isChild ? .killed(signal: signal) : .lost(128 + signal, host: answer.host))
     }
   }
 
-  /// Runs the body, and throws `MigrationError.workerNotStarted` if it could not start a process.
+  /// Runs the body, and throws `WorkError.workerNotStarted` if it could not start a process.
   private func starting<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
       return try await body()
     } catch let error as SubprocessError {
-      throw MigrationError.workerNotStarted(cause: error.underlyingError ?? error)
+      throw WorkError.workerNotStarted(cause: error.underlyingError ?? error)
     }
   }
 }

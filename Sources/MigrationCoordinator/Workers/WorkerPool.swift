@@ -80,34 +80,36 @@ struct WorkerPool {
       try await desk.passPatiently()
       let link = OrderLink(document, board: board, desk: desk, claim: claim)
       let span = recorder.begin(document.order, attempt: document.attempt)
-      let answer = try await launcher.run(document, link: link)
-      if case .lost = answer { hasLostWorker = true }
-      let ending = try ending(answer, link: link)
-      recorder.end(span, isDone: ending == .done)
-      try Task.checkCancellation()
-      switch lifecycle.workerEnded(ending) {
-      case .finish:
-        guard case .made(let manifest) = answer else { continue }
+      let ending = try await launcher.run(document, link: link)
+      recorder.end(span, isDone: ending.isDone)
+      let fault: WorkerFault
+      switch ending {
+      case .made(let manifest):
+        try Task.checkCancellation()
         try await finish(document, manifest)
         link.end()
         return .done(
           document,
           Result(
             manifest: manifest, attempts: document.attempt, hasLostWorker: hasLostWorker))
-      case .start(let attempt):
-        logger.warning(
-          "work order starts again",
-          metadata: [
-            "order": "\(document.order.number)", "attempt": "\(attempt)",
-            "ending": "\(ending.text)",
-          ])
-        try Files.remove(FilePath(document.shard))
-        document.attempt = attempt
-        document.shard = document.shard(attempt: attempt)
-      case .abandon(let reason):
-        throw MigrationError.workOrderFailed(
-          order: document.order.number, attempts: document.attempt, reason)
+      case .objectsFailed(let error): throw error
+      case .failed(let found): fault = found
       }
+      link.fail(fault)
+      if case .lost = fault { hasLostWorker = true }
+      try Task.checkCancellation()
+      guard let attempt = lifecycle.attempt(after: fault) else {
+        throw WorkError.workOrderFailed(
+          order: document.order.number, attempts: document.attempt, fault)
+      }
+      logger.warning(
+        "work order starts again",
+        metadata: [
+          "order": "\(document.order.number)", "attempt": "\(attempt)", "ending": "\(fault)",
+        ])
+      try Files.remove(FilePath(document.shard))
+      document.attempt = attempt
+      document.shard = document.shard(attempt: attempt)
     }
   }
 
@@ -133,53 +135,24 @@ struct WorkerPool {
       _ = try Files.listDirectory(Files.parent(of: path))
       try await Task.sleep(for: .milliseconds(100))
     }
-    throw MigrationError.shardUnseen(path)
+    throw WorkError.shardUnseen(path)
   }
 
   /// For a minute, ten times a second.
   private static let looksForShard = 600
 
-  private func ending(
-    _ answer: WorkerEnding, link: OrderLink
-  ) throws -> WorkerLifecycle.Ending {
-    switch answer {
-    case .made: return .done
-    case .exited(WorkerProtocol.failed, let message):
-      guard let failure = WorkerFailure(message: message) else {
-        return .exited(WorkerProtocol.failed, message)
-      }
-      return .failed(failure)
-    case .exited(WorkerProtocol.objectsFailed, let message):
-      guard
-        let error = try? JSONDecoder().decode(
-          ObjectMigrationError.self, from: Data(message.utf8))
-      else { return .exited(WorkerProtocol.objectsFailed, message) }
-      throw error
-    case .exited(let code, let message):
-      if message.isEmpty { link.fail("") }
-      return .exited(code, message)
-    // A worker that dies cannot report it itself.
-    case .killed(let signal):
-      link.fail("", signal: signal)
-      return .killed(signal)
-    case .lost(let status, let host):
-      link.fail("")
-      return .lost(status, host: host)
-    }
-  }
-
   static func manifest(of document: WorkOrderDocument) throws -> ShardManifest {
     let path = FilePath(document.manifest)
-    let bytes = try Files.readFile(path, limit: 64 << 20)
+    let bytes = try Files.readFile(path, limit: 2 * WorkerConversation.mostBytes)
     let file = try? VersionedFile<ShardManifest>(sealed: bytes)
-    guard let manifest = file?.content else { throw MigrationError.manifestUnreadable(path) }
+    guard let manifest = file?.content else { throw WorkError.manifestUnreadable(path) }
     try require(manifest, of: document)
     return manifest
   }
 
   private static func require(
     _ manifest: ShardManifest, of document: WorkOrderDocument
-  ) throws(MigrationError) {
+  ) throws(WorkError) {
     guard manifest.planID == document.planID, manifest.order == document.order.number,
       manifest.pieces.map(\.piece) == document.order.pieces.map(\.number)
     else { throw .manifestForeign(FilePath(document.manifest)) }
@@ -215,7 +188,7 @@ extension WorkerPool {
     let manifest: ShardManifest
     do {
       manifest = try self.manifest(of: document)
-    } catch is MigrationError {
+    } catch is WorkError {
       // What is not as it was written is made again.
       return nil
     }
@@ -225,5 +198,17 @@ extension WorkerPool {
     else { return nil }
     // A full verification needs digests, which an interrupted migration may not have made.
     return manifest.digestsRows || !document.digestsRows ? manifest : nil
+  }
+}
+
+extension OrderLink {
+  /// Notes the end of a worker that could not report it itself.
+  fileprivate func fail(_ fault: WorkerFault) {
+    switch fault {
+    case .reported: break
+    case .exited(_, let message): if message.isEmpty { fail("") }
+    case .killed(let signal): fail("", signal: signal)
+    case .lost: fail("")
+    }
   }
 }

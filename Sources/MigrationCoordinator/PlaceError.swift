@@ -1,0 +1,30 @@
+package import SystemPackage
+
+/// What is wrong with a place that a migration, a rollback or another command writes to.
+package enum PlaceError: Error, Sendable {
+  /// Another process migrates to the same destination, and holds this lock.
+  case alreadyRunning(store: FilePath, lock: FilePath)
+  /// A file is in the way of the output, or of a log or an external file next to it.
+  case outputExists(FilePath)
+  /// The name of the destination is longer than so many bytes, which leaves no room for the names
+  /// that are made from it.
+  case nameTooLong(FilePath, most: Int)
+  /// The list of kept stores is somebody else's file, or damaged.
+  case keptListUnreadable(FilePath)
+  /// No old store is kept next to the store.
+  case nothingKept(store: FilePath, as: FilePath?)
+  /// A kept store is not the one that was kept.
+  case keptChanged(FilePath)
+  /// A kept store is not where it was kept; a file elsewhere that has its bytes.
+  case keptMissing(FilePath, found: FilePath?)
+  /// A file has the name of a kept store, and the list of these does not have it.
+  case keptUnlisted(FilePath, list: FilePath)
+  /// An interrupted run has left work that was made for something else.
+  case otherRun(work: FilePath, [RunDifference])
+  /// The work folder cannot be created in this folder.
+  case folderNotWritable(FilePath, cause: any Error)
+  /// The work folder was not made by Godwit, or not for this migration.
+  case workFolderForeign(FilePath, WorkFolderFault)
+  /// File systems have too little free space.
+  case diskFull([DiskShortage])
+}
