@@ -24,7 +24,8 @@ struct StageAssembly {
 
   /// Assembles the shards, verifies the result, and accounts for every row.
   ///
-  /// - Throws: `WorkError`, `MigrationError`, or `ObjectMigrationError` for violations that are not tolerated.
+  /// - Throws: `WorkError`, `MigrationError`, or `ObjectMigrationError` for violations that are not
+  ///   tolerated.
   func run(
     _ results: [WorkerPool.Result], engine: any MigrationEngine, reporter: ProgressReporter
   ) throws -> StageRun.Outcome {
