@@ -49,11 +49,8 @@ struct GenerateCommand: ParsableCommand {
   @Option(help: "The file to write.")
   var output: FilePath
 
-  @Option(help: "The journal mode of the store: delete or wal.")
-  var journalMode = Journal.delete
-
-  /// The journal modes, in the order of the help text.
-  enum Journal: String, WordArgument { case delete, wal }
+  @Option(help: "The journal mode of the store.")
+  var journalMode = JournalMode.delete
 
   func run() throws {
     var sample = SampleStore(of: model, objects: rows)
@@ -61,7 +58,7 @@ struct GenerateCommand: ParsableCommand {
     (sample.transactions, sample.changes) = (transactions, changes)
     sample.seed = seed
     sample.isMirrored = isMirrored
-    sample.journalMode = journalMode == .wal ? .wal : .delete
+    sample.journalMode = journalMode
     let bar = ProgressBar()
     defer { bar.clear() }
     let report = try sample.write(to: output) { done, total in

@@ -334,7 +334,7 @@ package struct Migration: Sendable {
     try Files.removeRegularFile(result)
     try SourceFile.copy(survey.access.readable, to: result)
     if request.givesNewUUID { try StoreConnection.setNewUUID(result) }
-    if request.journalMode.map({ $0 == .wal }) ?? survey.access.usesWAL {
+    if request.resultUsesWAL(from: survey) {
       try StoreConnection.setWAL(result)
     }
     let files = ExternalFiles(schema: survey.schema, result: result, names: ExternalNames())

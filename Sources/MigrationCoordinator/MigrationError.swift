@@ -7,8 +7,8 @@ package import SystemPackage
 
 /// Why a migration is not possible or was not finished.
 ///
-/// Faults of one store are `StoreError`s, faults of a model file `ModelFileError`s, faults of places
-/// `PlaceError`s, and faults of workers and of the assembly `WorkError`s.
+/// Faults of a store are `StoreError`s, those of a model file `ModelFileError`s, of places that are
+/// written to `PlaceError`s, and of workers and the assembly `WorkError`s.
 package enum MigrationError: Error, Sendable {
   /// No version has the hashes that the store's metadata name (Core Data's 134130).
   case sourceModelMissing(store: FilePath, searched: [FilePath], unreadable: [ModelFileError])

@@ -3,7 +3,7 @@ import Mapping
 package import ModelFiles
 package import ObjectMigration
 import Planning
-import StoreFormat
+package import StoreFormat
 package import Survey
 import SystemCalls
 package import SystemPackage
@@ -11,9 +11,6 @@ package import SystemPackage
 /// What to migrate, to which model, and under which rules.
 @dynamicMemberLookup
 package struct MigrationRequest: Sendable {
-  /// The journal mode of the result, `PRAGMA journal_mode`.
-  package enum JournalMode: String, Sendable, CaseIterable { case wal, delete }
-
   /// The options on which the result depends.
   package var rules = ResultRules()
   /// The options on which the division of the work depends.
@@ -110,6 +107,11 @@ package struct MigrationRequest: Sendable {
 
   /// How many worker processes have room in the memory, of those that may run at once.
   var workersWithRoom: Int { WaitingOrders.room(for: workers, memory: memory) }
+
+  /// Whether the store that is made has a write-ahead log: as the source, unless it was chosen.
+  func resultUsesWAL(from survey: StoreSurvey) -> Bool {
+    journalMode.map { $0 == .wal } ?? survey.access.usesWAL
+  }
 
   /// The path of the store that is made.
   package var destination: FilePath { output ?? store }

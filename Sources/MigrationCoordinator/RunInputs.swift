@@ -92,7 +92,7 @@ extension Workspace {
       return
     }
     // Work without inputs is not resumed.
-    try clear(keeping: paths.copiesOfSource.union([paths.status, paths.statusLock]))
+    try clear(keeping: paths.filesOfRun)
     guard keepsWork else { return }
     try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run, syncs: syncs)
   }

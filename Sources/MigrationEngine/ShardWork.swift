@@ -71,15 +71,16 @@ package struct Shard {
   /// The source properties that policies read; nil without policies.
   package var read: PropertiesRead?
   /// Whether the pieces have digests of their rows, as a full verification needs.
-  package var digestsRows = true
+  package var digestsRows: Bool
 
-  /// Creates the outcome of a work order, with digests.
+  /// Creates the outcome of a work order.
   package init(
-    pieces: [ShardManifest.PieceResult], bytes: Int64, outcome: EnginePayload? = nil,
-    read: PropertiesRead? = nil
+    pieces: [ShardManifest.PieceResult], bytes: Int64, digestsRows: Bool,
+    outcome: EnginePayload? = nil, read: PropertiesRead? = nil
   ) {
     self.pieces = pieces
     self.bytes = bytes
+    self.digestsRows = digestsRows
     self.outcome = outcome
     self.read = read
   }

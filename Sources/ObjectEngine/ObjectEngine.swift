@@ -105,6 +105,7 @@ package struct ObjectEngine: MigrationEngine {
     let made = try ObjectShard(work: task, of: work).write()
     let bytes = try Files.fileStatus(FilePath(work.document.shard)).size
     return Shard(
-      pieces: made.pieces, bytes: bytes, outcome: EnginePayload(made.outcome))
+      pieces: made.pieces, bytes: bytes, digestsRows: true,
+      outcome: EnginePayload(made.outcome))
   }
 }

@@ -125,8 +125,7 @@ package struct PageEngine: MigrationEngine {
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? {
-    var work = layout.work(
-      order, plan: plan, schema: stage.destination, paths: paths, digestsRows: stage.verifiesFully)
+    var work = layout.work(order, plan: plan, schema: stage.destination, paths: paths)
     work.remakesIndexes = stage.remakesIndexes
     return EnginePayload(work)
   }
@@ -190,10 +189,9 @@ package struct PageEngine: MigrationEngine {
       let pieces = try work.write(into: &writer)
       let outcome = EnginePayload(try writer.finishPages())
       let read = writer.propertiesRead
-      var shard = Shard(
-        pieces: pieces, bytes: try writer.finish(), outcome: outcome, read: read)
-      shard.digestsRows = task.digestsRows
-      return shard
+      return Shard(
+        pieces: pieces, bytes: try writer.finish(), digestsRows: work.document.digestsRows,
+        outcome: outcome, read: read)
     } catch var error as PageError {
       // What has no place yet was found in reading, and the file that was read may be a copy.
       let source = FilePath(work.document.source)

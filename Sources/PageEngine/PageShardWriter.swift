@@ -179,7 +179,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let budget = max(1 << 20, min(24 << 20, Int(document.memory / 4)))
     var output = PieceOutput(
       pages: pages, runs: runs, indexes: indexes, bytes: budget / (sorted + 1), scratch: scratch,
-      names: names(of: piece), digests: work.digestsRows,
+      names: names(of: piece), digests: document.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
     let (document, source, facts, caller, dropped, lookUps) =
       (document, source, facts, caller, dropped, lookUps)
@@ -207,8 +207,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   mutating func finishPages() throws -> PageShard {
     let unused = try pages.finish()
     var shard = PageShard(
-      extents: claims.taken, unused: unused, pointers: try pointers.finish(), pieces: pieces,
-      digestsRows: work.digestsRows)
+      extents: claims.taken, unused: unused, pointers: try pointers.finish(), pieces: pieces)
     shard.sums = try pages.sums?.finish() ?? PageSums.Lists()
     shard.moved = moved
     shard.isUnmovable = isUnmovable

@@ -32,6 +32,6 @@ package struct SQLEngine: MigrationEngine {
     var writer = try SQLShardWriter(work.document, policies: work.policies)
     let pieces = try work.write(into: &writer)
     let read = writer.propertiesRead
-    return Shard(pieces: pieces, bytes: try writer.finish(), read: read)
+    return Shard(pieces: pieces, bytes: try writer.finish(), digestsRows: true, read: read)
   }
 }

@@ -2,7 +2,7 @@ import GRDB
 import KeyedArchives
 package import ObjectModel
 import Schema
-import StoreFormat
+package import StoreFormat
 import SystemCalls
 package import SystemPackage
 
@@ -11,9 +11,6 @@ package import SystemPackage
 /// Every value is a function of seed, entity, key and property, so one seed gives the same bytes on
 /// every run, and memory does not grow with the number of objects.
 package struct StoreGenerator: Sendable {
-  /// The journal mode in the header of the store.
-  package enum JournalMode: String, Hashable, Sendable, CaseIterable { case delete, wal }
-
   /// The model of the store.
   package let model: ManagedObjectModel
   /// The number of objects, of all entities together.

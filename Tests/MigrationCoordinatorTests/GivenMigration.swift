@@ -37,7 +37,7 @@ struct GivenMigration {
   init(
     from old: ManagedObjectModel = GivenMigration.old,
     to new: ManagedObjectModel = GivenMigration.new,
-    rows: Int64 = 240, journalMode: StoreGenerator.JournalMode = .delete, isMirrored: Bool = false,
+    rows: Int64 = 240, journalMode: StoreFormat.JournalMode = .delete, isMirrored: Bool = false,
     history: HistorySize? = nil
   ) throws {
     let pages = [old, new].map { model in

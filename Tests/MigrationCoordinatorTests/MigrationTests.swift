@@ -87,8 +87,8 @@ import Testing
     #expect(try given.names == ["New.mom", "Shop.sqlite"])
   }
 
-  @Test(arguments: [MigrationRequest.JournalMode.wal, .delete])
-  func `the journal mode is the one asked for`(mode: MigrationRequest.JournalMode) async throws {
+  @Test(arguments: [StoreFormat.JournalMode.wal, .delete])
+  func `the journal mode is the one asked for`(mode: StoreFormat.JournalMode) async throws {
     let given = try GivenMigration()
     var request = given.request()
     request.journalMode = mode

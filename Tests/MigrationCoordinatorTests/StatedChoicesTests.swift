@@ -1,4 +1,5 @@
 import ObjectMigration
+import StoreFormat
 import SystemPackage
 import Testing
 

@@ -22,7 +22,7 @@ import Testing
       document.task = EnginePayload(
         PageWork(
           file: result.string, claims: claims.string, firstPage: 20, indexes: [:],
-          rowsBefore: [9: 0], digestsRows: false, syncs: false, isDirect: false))
+          rowsBefore: [9: 0], syncs: false, isDirect: false))
     }
     return document
   }

@@ -247,9 +247,9 @@ import Testing
     #expect(numbers == [4096, 2, 1])
   }
 
-  @Test(arguments: StoreGenerator.JournalMode.allCases)
+  @Test(arguments: JournalMode.allCases)
   func `the header names the journal mode, and nothing lies beside the store`(
-    mode: StoreGenerator.JournalMode
+    mode: JournalMode
   ) throws {
     let model = try SampleModels.toOnes()
     _ = try StoreGenerator(model: model, rows: 60, seed: 3).generate(to: store, journalMode: mode)

@@ -1,6 +1,7 @@
 public import Foundation
 import MigrationCoordinator
 import ObjectMigration
+import StoreFormat
 import Survey
 public import SystemPackage
 
@@ -71,7 +72,7 @@ extension MigrationRequest {
 }
 
 extension JournalMode {
-  var core: MigrationRequest.JournalMode {
+  var core: StoreFormat.JournalMode {
     switch self {
     case .wal: .wal
     case .delete: .delete

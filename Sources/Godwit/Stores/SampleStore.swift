@@ -80,7 +80,7 @@ public struct SampleStore: Sendable {
         history: HistorySize(transactions: transactions, changes: changes))
       let archive = Self.archive(of: model)
       let made = try generator.generate(
-        to: output, journalMode: journalMode == .wal ? .wal : .delete, modelCache: archive.bytes,
+        to: output, journalMode: journalMode.core, modelCache: archive.bytes,
         progress: { try progress(($0, $1)) })
       return Report(
         version: found.name,

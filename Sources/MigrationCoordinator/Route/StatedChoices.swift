@@ -1,3 +1,5 @@
+import StoreFormat
+
 extension ResultRules {
   /// The rules that differ from the default, by the option that names each.
   var statedChoices: [String: String] {

@@ -209,7 +209,7 @@ struct StageAssembly {
     var extras = ExtraTables(of: survey.access.readable, names: keptTables)
     assessment.mirroring?.add(to: &extras)
     order.extras = extras
-    if let mode = request.journalMode { order.usesWAL = mode == .wal }
+    order.usesWAL = request.resultUsesWAL(from: survey)
     // The result is synced once more when it has its attributes; what there is to write takes long
     // only where there is much, and belongs to this phase then.
     order.syncs = !survey.isQuicklyMigrated

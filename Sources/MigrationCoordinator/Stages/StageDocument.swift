@@ -29,7 +29,8 @@ extension WorkOrderDocument {
       manifest: paths.manifest(order.number).string,
       tables: program.tables.filter { wanted.contains($0.destinationTable) },
       joins: program.joins.filter { wanted.contains($0.destinationTable) },
-      createStatements: statements, memory: request.memory / Int64(request.workersWithRoom + 1),
+      createStatements: statements,
+      memory: WaitingOrders.share(of: request.memory, among: request.workersWithRoom),
       logsSQL: request.logsSQL)
     store = input.survey.store.string
     sourceIdentity = input.survey.access.identity

@@ -81,8 +81,7 @@ struct StageRun {
       return nil
     } catch let refusal as MigrationError {
       // What was made is of no use to a later run.
-      try workspace.clear(
-        keeping: paths.copiesOfSource.union([paths.status, paths.statusLock, paths.run]))
+      try workspace.clear(keeping: paths.filesOfRun.union([paths.run]))
       return refusal
     } catch {
       // If the store can no longer be read, the first failure has the reason.
@@ -167,8 +166,7 @@ struct StageRun {
       logger.notice("resuming an interrupted migration")
       return saved
     }
-    try workspace.clear(
-      keeping: paths.copiesOfSource.union([paths.status, paths.statusLock, paths.run]))
+    try workspace.clear(keeping: paths.filesOfRun.union([paths.run]))
     let (engine, plan) = try type.planned(input, under: restriction)
     let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
     try workspace.save(saved, syncs: !survey.isQuicklyMigrated)

@@ -73,7 +73,7 @@ struct StageSequence {
     }
     var own = request
     own.store = store(before: stages.count)
-    if own.journalMode == nil { own.journalMode = survey.access.usesWAL ? .wal : .delete }
+    own.journalMode = request.resultUsesWAL(from: survey) ? .wal : .delete
     var last = try await run(stages.count, after: done.last, own: own, reporter: reporter)
     var report = last.report
     report.store = request.store.string
@@ -107,10 +107,8 @@ struct StageSequence {
     let done = try finishedStages()
     if done.isEmpty {
       // An interrupted stage determines itself whether it can resume.
-      let kept = paths.copiesOfSource.union([
-        paths.status, paths.statusLock, paths.run, paths.stage(number: 1).work,
-      ])
-      try workspace.clear(keeping: kept)
+      try workspace.clear(
+        keeping: paths.filesOfRun.union([paths.run, paths.stage(number: 1).work]))
     } else {
       logger.notice("resuming an interrupted migration", metadata: ["stage": "\(done.count + 1)"])
     }

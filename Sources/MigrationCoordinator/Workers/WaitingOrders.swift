@@ -16,6 +16,9 @@ struct WaitingOrders {
     max(1, min(workers, Int(memory / leastBytes) - 1))
   }
 
+  /// The share of each process where so many workers run next to the coordinator, in bytes.
+  static func share(of memory: Int64, among workers: Int) -> Int64 { memory / Int64(workers + 1) }
+
   /// Takes the orders in the sequence in which they start, and the memory of all processes.
   init(_ documents: [WorkOrderDocument], memory: Int64) {
     waiting = documents[...]
@@ -29,7 +32,7 @@ struct WaitingOrders {
   mutating func next(atMost wanted: Int) -> WorkOrderDocument? {
     let limit = Self.room(for: wanted, memory: memory)
     guard running < limit, var next = waiting.first else { return nil }
-    let share = memory / Int64(limit + 1)
+    let share = Self.share(of: memory, among: limit)
     next.memory = min(next.memory, share)
     // The coordinator has a share as well.
     let free = memory - share - memories.values.reduce(0, +)

@@ -122,8 +122,7 @@ struct PageLayout: Hashable, Codable, Sendable {
 
   /// What the worker of an order needs.
   func work(
-    _ order: WorkOrder, plan: MigrationPlan, schema: StoreSchema, paths: MigrationPaths,
-    digestsRows: Bool
+    _ order: WorkOrder, plan: MigrationPlan, schema: StoreSchema, paths: MigrationPaths
   ) -> PageWork {
     var indexes: [String: [PageIndex]] = [:]
     var before: [Int: Int64] = [:]
@@ -141,8 +140,7 @@ struct PageLayout: Hashable, Codable, Sendable {
     var work = PageWork(
       file: paths.result.string,
       claims: isSole || hasRemoteWorkers ? nil : paths.claims.string, firstPage: firstPage,
-      indexes: indexes, rowsBefore: before, digestsRows: digestsRows, syncs: boot == nil,
-      isDirect: isDirect)
+      indexes: indexes, rowsBefore: before, syncs: boot == nil, isDirect: isDirect)
     work.asksForExtents = hasRemoteWorkers
     work.encoding = encoding
     work.extentLength = extentLength

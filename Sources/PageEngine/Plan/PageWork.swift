@@ -17,8 +17,6 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var indexes: [String: [PageIndex]]
   /// The row numbers before the first row of a join table's piece, by piece, as far as planned.
   package var rowsBefore: [Int: Int64]
-  /// Whether every row is digested, for a comparison with the finished store.
-  package var digestsRows: Bool
   /// The database with places that SQLite made, if there are any.
   package var places: String?
   /// What rows look up, and the file with it.
@@ -42,7 +40,7 @@ package struct PageWork: Hashable, Codable, Sendable {
   /// Makes the work of an order without b-trees that move and without external files.
   package init(
     file: String, claims: String?, firstPage: UInt32, indexes: [String: [PageIndex]],
-    rowsBefore: [Int: Int64], digestsRows: Bool, syncs: Bool, isDirect: Bool
+    rowsBefore: [Int: Int64], syncs: Bool, isDirect: Bool
   ) {
     self.syncs = syncs
     self.isDirect = isDirect
@@ -51,7 +49,6 @@ package struct PageWork: Hashable, Codable, Sendable {
     self.firstPage = firstPage
     self.indexes = indexes
     self.rowsBefore = rowsBefore
-    self.digestsRows = digestsRows
   }
 }
 
@@ -150,8 +147,6 @@ package struct PageShard: Hashable, Codable, Sendable {
   package var pointers: [Section]
   /// The pieces, in the order of the work order.
   package var pieces: [PagePiece]
-  /// Whether the digests of the pieces are those of their rows.
-  package var digestsRows: Bool
   /// Indexes that came from the source, by name.
   package var moved: [String: MovedIndex] = [:]
   /// The checksums of the pages that were written.
@@ -161,11 +156,9 @@ package struct PageShard: Hashable, Codable, Sendable {
 
   /// Makes what a worker left where nothing was moved.
   package init(
-    extents: [Extent], unused: [Extent], pointers: [Section], pieces: [PagePiece],
-    digestsRows: Bool
+    extents: [Extent], unused: [Extent], pointers: [Section], pieces: [PagePiece]
   ) {
     self.extents = extents
-    self.digestsRows = digestsRows
     self.unused = unused
     self.pointers = pointers
     self.pieces = pieces
