@@ -104,9 +104,10 @@ package struct MigrationPreview: Sendable {
     let (request, survey) = (prepared.request, prepared.survey)
     var first = request
     first.isIntermediate = prepared.stages.count > 1
+    var rules = AssessmentRules()
+    (rules.scansAll, rules.searchesDefects) = (true, true)
     assessment = try prepared.stages.first.map {
-      try StageAssessment(
-        stage: $0, survey: survey, request: first, scansAll: true, searchesDefects: true)
+      try StageAssessment(stage: $0, survey: survey, request: first, rules: rules)
     }
     // A migration counts the same in one pass, but for rows at which it looks as it copies them.
     let surveyed = (ContinuousClock.now - start) / .seconds(1)

@@ -56,19 +56,15 @@ package struct Assessment: Sendable {
   ///
   /// - Precondition: the steps compose, or there is one without a program.
   /// - Parameters:
-  ///   - scansAll: searches every row for entities that the model does not have.
   ///   - defects: tests for what is wrong with rows, which the same passes answer.
-  ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
   ///   - mended: what the choices changed in the store.
-  ///   - requiresRules: whether a mapping model's objects have to have mandatory relationships.
   init(
-    survey: StoreSurvey, steps: [RowStep], scansAll: Bool = false,
-    defects: DefectSearch.Open? = nil, keepsHistory: Bool = true,
-    leavingConstraints: Bool = false, mended: [Defect] = [], requiresRules: Bool = true
+    survey: StoreSurvey, steps: [RowStep], rules: AssessmentRules = AssessmentRules(),
+    defects: DefectSearch.Open? = nil, mended: [Defect] = []
   ) throws {
     self.steps = steps
     var destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
-    let strays = StrayRows(survey: survey, scansAll: scansAll)
+    let strays = StrayRows(survey: survey, scansAll: rules.scansAll)
     var before: MigrationProgram?
     var open: [OpenStep] = []
     let (keeper, untakenLosses) = try Self.filtered(steps, survey: survey)
@@ -80,13 +76,13 @@ package struct Assessment: Sendable {
     let prepare = Self.preparation(dropped: dropped, emptied: emptied, defects: defects)
     try survey.reader.connection.run(prepare)
     var counter = RowCounter(survey.reader, prepare: prepare)
+    var own = rules
+    (own.scansAll, own.isOnlyStep) = (strays.scans, steps.count == 1)
     for step in steps {
       let after = RowStep.composed(before, then: step)
       open.append(
         OpenStep(
-          step: step, before: before, after: after, survey: survey, emptied: emptied,
-          looksAtAll: strays.scans, isOnly: steps.count == 1,
-          leavesConstraints: leavingConstraints && steps.count == 1, requiresRules: requiresRules,
+          step: step, before: before, after: after, survey: survey, emptied: emptied, rules: own,
           counter: &counter))
       before = after
     }
@@ -119,7 +115,7 @@ package struct Assessment: Sendable {
     program =
       refusals.isEmpty
       ? before.map {
-        Self.completed($0, from: survey.schema, to: destination, keepsHistory: keepsHistory)
+        Self.completed($0, from: survey.schema, to: destination, keepsHistory: rules.keepsHistory)
       } : nil
     (self.references, self.destination) = (counts, destination)
     oneSided = try SharedReferences(survey: survey, destination: destination).defects(of: program)
@@ -242,6 +238,23 @@ extension StoreSchema {
   }
 }
 
+/// What an assessment counts in the rows besides the conditions of its steps.
+struct AssessmentRules: Sendable {
+  /// Whether every row is searched for entities that the model does not have, for odd values and
+  /// for broken constraints that stay.
+  var scansAll = false
+  /// Whether every row is searched for defects, where rows are made by programs.
+  var searchesDefects = false
+  /// Whether new constraints of many rows are left to the indexes that keep them.
+  var leavesConstraints = false
+  /// Whether persistent history stays.
+  var keepsHistory = true
+  /// Whether a mapping model's objects have to have mandatory relationships.
+  var requiresRules = true
+  /// Whether there is no other step.
+  fileprivate(set) var isOnlyStep = false
+}
+
 /// A step whose conditions are being counted.
 private struct OpenStep {
   let step: RowStep
@@ -255,8 +268,7 @@ private struct OpenStep {
 
   init(
     step: RowStep, before: MigrationProgram?, after: MigrationProgram?, survey: StoreSurvey,
-    emptied: EmptiedReferences?, looksAtAll: Bool, isOnly: Bool, leavesConstraints: Bool,
-    requiresRules: Bool, counter: inout RowCounter
+    emptied: EmptiedReferences?, rules: AssessmentRules, counter: inout RowCounter
   ) {
     self.step = step
     let view = RowView(
@@ -268,14 +280,17 @@ private struct OpenStep {
     self.checker = checker
     let isInferred = step.calls == nil
     let asked = checker.questions(
-      step.conditions + (isInferred || requiresRules ? step.mandatoryReferences : []))
+      step.conditions + (isInferred || rules.requiresRules ? step.mandatoryReferences : []))
     let counted = asked.filter { condition, question in
-      !leavesConstraints || !checker.isKeptByIndex(condition, question: question)
+      !(rules.leavesConstraints && rules.isOnlyStep)
+        || !checker.isKeptByIndex(condition, question: question)
     }
-    conditions = counted + (looksAtAll ? checker.questions(step.keptConstraints) : [])
+    conditions = counted + (rules.scansAll ? checker.questions(step.keptConstraints) : [])
     self.leavesConstraints = counted.count < asked.count
     // Workers come across what is odd, in the rows of the store and not of a version between.
-    let losses = step.possibleLosses.filter { looksAtAll || !isOnly || !$0.isOfOddValues }
+    let losses = step.possibleLosses.filter {
+      rules.scansAll || !rules.isOnlyStep || !$0.isOfOddValues
+    }
     possibleLosses = losses.compactMap { possible in
       checker.question(possible: possible).map { (possible, $0) }
     }

@@ -38,36 +38,35 @@ package struct StageAssessment: Sendable {
   /// Assesses a stage against the store that it begins with; writes nothing.
   ///
   /// - Parameters:
-  ///   - scansAll: searches every row for entities that the model does not have.
-  ///   - searchesDefects: searches every row for what is wrong, where rows are made by programs.
-  ///   - leavingConstraints: leaves new constraints of many rows to the indexes that keep them.
+  ///   - rules: what is counted; what the request decides of that replaces what is given.
   ///   - looking: called periodically with the number of filters evaluated, and of all.
   init(
-    stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool = false,
-    searchesDefects: Bool = false, leavingConstraints: Bool = false,
+    stage: Stage, survey: StoreSurvey, request: MigrationRequest,
+    rules: AssessmentRules = AssessmentRules(),
     looking: (_ done: Int64, _ all: Int64) -> Void = { _, _ in }
   ) throws {
+    var rules = rules
+    rules.scansAll = rules.scansAll || request.sourceCheck == .full
+    rules.keepsHistory = request.history == .keep
+    rules.requiresRules = request.validation == .strict
     do {
       try self.init(
-        decided: stage, survey: survey, request: request, scansAll: scansAll,
-        searchesDefects: searchesDefects, leavingConstraints: leavingConstraints, looking: looking)
+        decided: stage, survey: survey, request: request, rules: rules, looking: looking)
     } catch let fallback as RowFallback {
       try self.init(
-        decided: stage.falling(back: fallback), survey: survey, request: request,
-        scansAll: scansAll, searchesDefects: searchesDefects,
-        leavingConstraints: leavingConstraints, looking: looking)
+        decided: stage.falling(back: fallback), survey: survey, request: request, rules: rules,
+        looking: looking)
     }
   }
 
   private init(
-    decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, scansAll: Bool,
-    searchesDefects: Bool, leavingConstraints: Bool, looking: (_ done: Int64, _ all: Int64) -> Void
+    decided stage: Stage, survey: StoreSurvey, request: MigrationRequest, rules: AssessmentRules,
+    looking: (_ done: Int64, _ all: Int64) -> Void
   ) throws {
     self.survey = survey
-    let scansAll = scansAll || request.sourceCheck == .full
     let search = DefectSearch(survey: survey)
     let files = try ExternalFileSearch(survey: survey, stage: stage).obstacles(
-      scansAll: StrayRows(survey: survey, scansAll: scansAll).scans)
+      scansAll: StrayRows(survey: survey, scansAll: rules.scansAll).scans)
     bytesFromFiles = files.bytesRead
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     let losses: [Loss]
@@ -75,11 +74,8 @@ package struct StageAssessment: Sendable {
     switch stage.work {
     case .rows(let steps):
       let assessment = try Assessment(
-        survey: survey, steps: steps, scansAll: scansAll,
-        defects: searchesDefects ? try search.open() : nil,
-        keepsHistory: request.history == .keep,
-        leavingConstraints: leavingConstraints, mended: stage.mended,
-        requiresRules: request.validation == .strict)
+        survey: survey, steps: steps, rules: rules,
+        defects: rules.searchesDefects ? try search.open() : nil, mended: stage.mended)
       kind = .rows(assessment)
       obstacles = files.refusals
       destination = assessment.destination
@@ -118,7 +114,7 @@ package struct StageAssessment: Sendable {
       references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]
       losses =
         try known + references.flatMap(\.losses)
-        + StrayRows(survey: survey, scansAll: scansAll).losses()
+        + StrayRows(survey: survey, scansAll: rules.scansAll).losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
         + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
     }

@@ -59,8 +59,10 @@ struct StageRun {
   /// What is known of the stage; constraints that an index finds to be broken anyway are counted
   /// only where something else stands in the way.
   private func assessment(_ reporter: ProgressReporter) throws -> StageAssessment {
+    var rules = AssessmentRules()
+    rules.leavesConstraints = true
     let assessment = try StageAssessment(
-      stage: stage, survey: survey, request: request, leavingConstraints: true
+      stage: stage, survey: survey, request: request, rules: rules
     ) { done, all in
       reporter.look(at: done, of: all)
     }
