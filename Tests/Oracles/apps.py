@@ -73,6 +73,8 @@ class App:
             tool.run("generate", model, "--version", version, "--rows", 40, "--output",
                      os.path.join(folder, "Fixtures", version + ".sqlite"))
         drinks(tool, folder)
+        # The tutorial has its readers copy it.
+        shutil.copytree(SAMPLE, os.path.join(folder, "Library.xcdatamodeld"))
         self._compile(tool, model)
         if mapping:
             for name in ("Shop.xcmappingmodel", "Shop3to4.xcmappingmodel"):
