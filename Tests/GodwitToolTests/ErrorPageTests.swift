@@ -23,7 +23,7 @@ import Testing
     """
     # Errors
 
-    What does an error mean, and what do you do about it? Every message has the place, the cause and a remedy. This page
+    Every error message has the place, the cause and a remedy. This page
     has an example of each, written by the tool. `--json` prints the same as values
     ([schema](../schemas/error.schema.json)). Their `kind` and `cause` are names on this page.
 
