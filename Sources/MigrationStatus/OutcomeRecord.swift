@@ -258,9 +258,10 @@ package struct OutcomeFile: Hashable, Sendable {
   package func removeAbandoned(among names: [FilePath.Component]? = nil) throws {
     guard let name = path.lastComponent?.string else { return }
     let folder = Files.parent(of: path)
-    for entry in try names ?? Files.listDirectory(folder)
-    where entry.string.hasPrefix(name) && Self.isTemporary(entry.string.dropFirst(name.count)) {
-      try Self.removeAbandoned(folder.appending(entry))
+    for entry in try names ?? Files.listDirectory(folder) {
+      if let rest = entry.string.rest(behind: name), Self.isTemporary(rest) {
+        try Self.removeAbandoned(folder.appending(entry))
+      }
     }
   }
 

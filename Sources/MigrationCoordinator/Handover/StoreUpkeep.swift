@@ -261,8 +261,8 @@ package struct StoreUpkeep: Sendable {
     let own = store.lastComponent?.string ?? ""
     let folder = Files.parent(of: store)
     var found: [FilePath] = []
-    for name in try Files.listDirectory(folder) where name.string.hasPrefix(own) {
-      if LeftoverName(name.string.dropFirst(own.utf8.count)) != nil {
+    for name in try Files.listDirectory(folder) {
+      if let rest = name.string.rest(behind: own), LeftoverName(rest) != nil {
         found.append(folder.appending(name))
       }
     }
