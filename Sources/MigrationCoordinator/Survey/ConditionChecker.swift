@@ -138,10 +138,10 @@ struct ConditionChecker {
 
   /// Whether texts that another collation takes as equal may be in the store.
   private func hasCollations() throws -> Bool {
-    let tables = """
-      SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%collate%'
-      """
-    return try reader.number(sql: tables) != 0
+    let entries = try reader.tableEntries()
+    return try reader.answer("collations") { _ in
+      entries.values.contains { TableStatement($0.statement).hasCollations }
+    }
   }
 
   /// Whether there may be a group of more than one row; usually there is none, and this needs no

@@ -325,7 +325,7 @@ private struct Found {
     for name in names {
       guard let entry = entries[name], let columns = columns[name] ?? nil,
         let root = UInt32(exactly: entry.root),
-        !entry.statement.uppercased().contains("WITHOUT")
+        !TableStatement(entry.statement).isWithoutRowNumbers
       else { continue }
       result[name] = Self(root: root, columns: columns, indexes: indexes[name] ?? [])
     }

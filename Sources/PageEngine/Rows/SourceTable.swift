@@ -61,10 +61,12 @@ struct SourceTable {
       sql: "SELECT rootpage, sql FROM \(schema).sqlite_schema WHERE type = 'table' AND name = ?",
       arguments: [name])
     guard let row, let root = Int64.fromDatabaseValue(row[0]), let found = UInt32(exactly: root),
-      let sql = String.fromDatabaseValue(row[1])?.uppercased(), !sql.contains("WITHOUT"),
+      let statement = String.fromDatabaseValue(row[1]).map({ TableStatement($0) }),
+      !statement.isWithoutRowNumbers,
       let columns = try columns(of: name, schema: schema, db: db)
     else { return nil }
-    return Description(columns: columns, root: found, hasCollations: sql.contains("COLLATE"))
+    return Description(
+      columns: columns, root: found, hasCollations: statement.hasCollations)
   }
 
   /// The columns in the order of the records; nil where one of them is unusual.
