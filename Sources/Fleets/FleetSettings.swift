@@ -63,6 +63,14 @@ package struct FleetSettings: Codable, Hashable, Sendable {
   package var engine: String?
   /// Whether no record of the outcome is left next to the stores.
   package var noRecord: Bool?
+  /// Whether new stores get identifiers of their own.
+  package var newUUID: Bool?
+  /// Whether a store is made of every version on the way.
+  package var stepwise: Bool?
+  /// The rows of the ranges into which every table is cut.
+  package var rangeRows: Int64?
+  /// The folder in which work folders are created.
+  package var work: String?
 
   /// Creates settings that are all defaults.
   package init() {}
@@ -86,6 +94,7 @@ package struct FleetSettings: Codable, Hashable, Sendable {
   /// A value of a field.
   private enum Value: Codable {
     case flag(Bool)
+    case number(Int64)
     case text(String)
     case list([String])
 
@@ -93,6 +102,8 @@ package struct FleetSettings: Codable, Hashable, Sendable {
       let container = try decoder.singleValueContainer()
       if let flag = try? container.decode(Bool.self) {
         self = .flag(flag)
+      } else if let number = try? container.decode(Int64.self) {
+        self = .number(number)
       } else if let text = try? container.decode(String.self) {
         self = .text(text)
       } else {
@@ -104,6 +115,7 @@ package struct FleetSettings: Codable, Hashable, Sendable {
       var container = encoder.singleValueContainer()
       switch self {
       case .flag(let flag): try container.encode(flag)
+      case .number(let number): try container.encode(number)
       case .text(let text): try container.encode(text)
       case .list(let list): try container.encode(list)
       }

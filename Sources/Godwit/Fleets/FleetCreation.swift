@@ -188,9 +188,10 @@ extension StoreFleet {
   /// - Parameters:
   ///   - path: the folder, which is made.
   ///   - members: the stores.
-  ///   - migration: the options of all migrations, of whatever store.
-  /// - Throws: `MigrationFailure`, if there is a fleet already, the model cannot be read, or there
-  ///   are no stores.
+  ///   - migration: the options of all migrations, of whatever store; policies, the executable of
+  ///     workers and the logger are those of the process that runs the fleet.
+  /// - Throws: `MigrationFailure`, if there is a fleet already, the model cannot be read, there are
+  ///   no stores, or the migration has an option that no fleet has.
   public static func create(
     at path: FilePath, of members: Members, by migration: StoreMigration
   ) throws(MigrationFailure) -> StoreFleet {
@@ -199,12 +200,20 @@ extension StoreFleet {
         .notFound,
         members.failures.flatMap(\.sentences) + ["\(path): there is no store to migrate."])
     }
+    let foreign = migration.optionsOutsideFleets
+    guard foreign.isEmpty else {
+      throw MigrationFailure(
+        .usage,
+        "No fleet has the options \(foreign.joined(separator: ", ")): leave them out. Members have "
+          + "the outputs, and the fleet has the limits of its run.")
+    }
     try members.requireOutputsApart()
     _ = try MigrationTarget(migration.target, configuration: migration.configuration)
     let settings = migration.fleetSettings
     try MigrationFailure.catching {
       for options in members.options {
-        _ = try StoreMigration(store: "", by: settings.overridden(by: options))
+        try StoreMigration(store: "", by: settings.overridden(by: options))
+          .requirePossibleResources()
       }
       _ = try FleetFolder(path.absolute).create(
         members.spool, settings: settings, at: Double(WallClock.now()) / 1e9)

@@ -50,6 +50,10 @@ extension StoreMigration {
     handover.discardsOld = settings.discardOld ?? false
     handover.copiesIfCurrent = settings.copyIfCurrent ?? false
     handover.keepsRecord = !(settings.noRecord ?? false)
+    handover.givesNewUUID = settings.newUUID ?? false
+    routing.isStepwise = settings.stepwise ?? false
+    resources.rowsPerRange = settings.rangeRows
+    resources.workFolder = settings.work.map { FilePath($0) }
   }
 
   private static func choice<Choice: RawRepresentable>(
@@ -83,6 +87,10 @@ extension StoreMigration {
     settings.discardOld = handover.discardsOld ? true : nil
     settings.copyIfCurrent = handover.copiesIfCurrent ? true : nil
     settings.noRecord = handover.keepsRecord ? nil : true
+    settings.newUUID = handover.givesNewUUID ? true : nil
+    settings.stepwise = routing.isStepwise ? true : nil
+    settings.rangeRows = resources.rowsPerRange
+    settings.work = resources.workFolder?.absolute.string
     func word<Choice: RawRepresentable & Equatable>(
       _ choice: KeyPath<StoreMigration, Choice>
     ) -> String? where Choice.RawValue == String {
@@ -101,6 +109,23 @@ extension StoreMigration {
     settings.validation = word(\.checks.validation)
     settings.engine = word(\.engine)
     return settings
+  }
+
+  /// The options that no fleet has, as far as they are not at their defaults.
+  var optionsOutsideFleets: [String] {
+    let usual = StoreMigration(store: store, toMerged: [])
+    let given: [(name: String, isGiven: Bool)] = [
+      ("output", output != nil),
+      ("pauseFile", pauseFile != nil),
+      ("restarts", restarts),
+      ("logsSQL", logsSQL),
+      ("resources.workers", resources.workers != usual.resources.workers),
+      ("resources.memory", resources.memory != usual.resources.memory),
+      ("resources.bytesPerSecond", resources.bytesPerSecond != nil),
+      ("resources.launcher", !resources.launcher.isEmpty),
+      ("handover.swapFile", handover.swapFile != nil),
+    ]
+    return given.filter(\.isGiven).map(\.name)
   }
 }
 
