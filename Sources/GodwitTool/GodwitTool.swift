@@ -1,5 +1,6 @@
 package import ArgumentParser
 public import Godwit
+import SystemPackage
 
 /// The command line of `godwit`, for the tool and for executables that bring policies of their own.
 public enum GodwitTool {
@@ -18,6 +19,20 @@ public enum GodwitTool {
       GodwitWorker.runIfRequested(policies: policies)
       await $policies.withValue(policies) { await RootCommand.execute() }
     }
+  }
+}
+
+extension GodwitTool {
+  /// The words of the command that resumes what the words of a process began.
+  ///
+  /// An executable of another name may have policies that `godwit` lacks.
+  static func resumption(of words: [String]) -> [String] {
+    let given = words.dropFirst()
+    // What follows `--` names stores.
+    let options = given.prefix { $0 != "--" }
+    let isOwn = (words.first.flatMap { FilePath($0).lastComponent?.string } ?? name) == name
+    return [isOwn ? name : words[0]] + options.filter { $0 != "--restart" }
+      + given.dropFirst(options.count)
   }
 }
 
@@ -177,7 +192,7 @@ extension AsyncParsableCommand {
     let failure = error as? MigrationFailure ?? MigrationFailure(error)
     for sentence in failure.sentences { Terminal.standardError.line(text: "godwit: \(sentence)") }
     if failure.exitStatus == .interrupted, CommandLine.arguments.dropFirst().first == "migrate" {
-      let words = ["godwit"] + CommandLine.arguments.dropFirst()
+      let words = GodwitTool.resumption(of: CommandLine.arguments)
       Terminal.standardError.line(text: "godwit:   \(MigrationSuggestion.text(words))")
     }
     end(failure, as: form)
