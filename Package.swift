@@ -274,8 +274,8 @@ let package = Package(
       of: "Godwit",
       [
         "ForgetfulTool", "GodwitExecutable", "Mapping", "MappingFiles", "MigrationCoordinator",
-        "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "PolicyTool", "Survey",
-        .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
+        "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "PolicyTool", "Schema",
+        "Survey", .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
       ]),
     .tests(
       of: "GodwitTool",

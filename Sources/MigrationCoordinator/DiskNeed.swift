@@ -1,6 +1,7 @@
 import Foundation
 package import MigrationEngine
 package import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -201,7 +202,7 @@ extension SourceAccess {
   /// - Throws: `PlaceError.diskFull`.
   static func requireSpace(forCopyOf store: FilePath, in folder: FilePath) throws {
     var bytes: Int64 = 0
-    for suffix in ["", "-wal", "-journal"] {
+    for suffix in [""] + StoreFile.changeSuffixes {
       bytes += try Files.fileStatusIfPresent(FilePath(store.string + suffix))?.size ?? 0
     }
     let shortages = try DiskShortage.find(wanted: [

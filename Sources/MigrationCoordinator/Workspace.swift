@@ -1,5 +1,6 @@
 import Foundation
 import Planning
+import Schema
 import SystemCalls
 import SystemPackage
 
@@ -118,9 +119,8 @@ struct Workspace {
   }
 
   /// What is behind the name of a result in the names of files that are made of it.
-  static let resultSuffixes = [
-    "", "-wal", "-shm", "-journal", "-kept", "-link", "-probe", "-fenced",
-  ]
+  static let resultSuffixes =
+    [""] + StoreFile.logSuffixes + ["-kept", "-link", "-probe", "-fenced"]
 
   /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }

@@ -1,3 +1,4 @@
+import Schema
 package import SystemPackage
 
 /// Every path of a migration, here for the destination `/data/Shop.sqlite`.
@@ -95,17 +96,12 @@ package struct MigrationPaths: Hashable, Sendable {
     return store.removingLastComponent().appending(".\(stem)_SUPPORT")
   }
 
-  /// What the name of the journal of an edit ends in.
-  package static let undoSuffix = ".undo"
-
   /// The store that was edited, where a name is that of the journal which undoes it:
   /// `STORE.before-TIME.undo`.
   package static func edited(by undo: FilePath) -> FilePath? {
-    guard let name = undo.lastComponent?.string, name.hasSuffix(undoSuffix) else { return nil }
-    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
-    guard let place = parts.lastIndex(where: { $0.hasPrefix("before-") }) else { return nil }
-    return FilePath.Component(parts[..<place].joined(separator: ".")).map {
-      undo.removingLastComponent().appending($0)
+    guard let kept = undo.lastComponent.flatMap({ KeptName($0.string) }), kept.isUndo else {
+      return nil
     }
+    return undo.removingLastComponent().appending(kept.store)
   }
 }

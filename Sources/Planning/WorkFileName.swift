@@ -1,3 +1,4 @@
+import Schema
 package import SystemPackage
 
 /// What a name in a work folder stands for: Godwit removes what it gives names to, and no more.
@@ -48,7 +49,7 @@ package enum WorkFileName: Hashable, Sendable {
   private static func isFile(_ text: Substring) -> Bool {
     if files.contains(text) { return true }
     var database = text
-    for suffix in ["-wal", "-shm", "-journal"] where text.hasSuffix(suffix) {
+    for suffix in StoreFile.logSuffixes where text.hasSuffix(suffix) {
       database = text.dropLast(suffix.count)
     }
     if databases.contains(database) || files.contains(database) { return true }

@@ -1,4 +1,5 @@
 import Foundation
+import Schema
 import SystemCalls
 package import SystemPackage
 
@@ -16,15 +17,14 @@ package enum CompanionName {
   }
 
   /// Suffixes behind the name of a store.
-  private static let suffixes = [
-    "-wal", "-shm", "-journal", ".godwit", ".godwit-status.json", ".godwit-kept.json",
-  ]
+  private static let suffixes =
+    StoreFile.logSuffixes + [".godwit", ".godwit-status.json", ".godwit-kept.json", ".godwit-new"]
   /// What begins a longer suffix, and the form of the rest.
   private static let openings: [(opening: String, isRest: @Sendable (Substring) -> Bool)] = [
     (".godwit-status.json.", { $0.hasSuffix(".tmp") }),
     (".godwit-kept.json.", { $0.hasSuffix(".tmp") }),
+    (".godwit-new.", { $0.hasSuffix(".tmp") }),
     (".godwit-result-", isIdentifier), (".partial-", isIdentifier),
-    (".before-", isTime), (".after-", isTime),
   ]
   private static let support = "_SUPPORT"
 
@@ -33,19 +33,12 @@ package enum CompanionName {
     UUID(uuidString: String(text.prefix(36))) != nil
   }
 
-  /// Whether a text is a time such as `20261231-235959`, with or without a number behind it.
-  private static func isTime(_ text: Substring) -> Bool {
-    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-    let digits = parts[0].split(separator: "-", omittingEmptySubsequences: false)
-    return parts.count <= 2 && digits.map(\.utf8.count) == [8, 6]
-      && (digits + parts.dropFirst()).joined().utf8.allSatisfy { (0x30...0x39).contains($0) }
-  }
-
   /// The stores that a file of this name may belong to, whether or not they exist.
   static func owners(of name: String) -> [Owner] {
     var owners = suffixes.filter { name.hasSuffix($0) }.map {
       Owner.named(String(name.dropLast($0.count)))
     }
+    if let kept = KeptName(name) { owners.append(.named(kept.store)) }
     for (opening, isRest) in openings {
       owners += name.ranges(of: opening).filter { isRest(name[$0.upperBound...]) }
         .map { .named(String(name[..<$0.lowerBound])) }

@@ -1,3 +1,4 @@
+import Schema
 import SystemCalls
 package import SystemPackage
 
@@ -145,7 +146,7 @@ package struct StoreHeader: Hashable, Sendable {
 
   private static func hasLog(_ store: FilePath) throws(StoreError) -> Bool {
     do {
-      return try ["-wal", "-journal"].contains { suffix in
+      return try StoreFile.changeSuffixes.contains { suffix in
         try Files.fileStatusIfPresent(FilePath(store.string + suffix))?.size ?? 0 > 0
       }
     } catch {

@@ -1,4 +1,5 @@
 import Foundation
+import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -34,7 +35,7 @@ struct GenerationOutput {
         throw GenerationError(.folderMissing, at: folder)
       }
       // Files next to a store belong to it: a new one must not inherit a journal or files.
-      let beside = ["-wal", "-shm", "-journal"].map { FilePath("\(store.string)\($0)") }
+      let beside = StoreFile.logSuffixes.map { FilePath("\(store.string)\($0)") }
       for path in [store, support] + beside
       where try Files.fileStatusIfPresent(path, followLinks: false) != nil {
         throw GenerationError(.outputExists, at: path)
@@ -75,7 +76,7 @@ struct GenerationOutput {
 
   /// Removes what was written; what cannot be removed remains under its temporary name.
   func discard() {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in [""] + StoreFile.logSuffixes {
       _ = try? Files.remove(FilePath("\(partialStore.string)\(suffix)"))
     }
     try? ExternalDataFolder.remove(support: partialSupport)

@@ -1,5 +1,6 @@
 import GRDB
 package import Planning
+import Schema
 import StoreFormat
 import Synchronization
 package import SystemCalls
@@ -170,7 +171,7 @@ package final class SourceAccess: Sendable {
   {
     if isCopy { return self }
     let (path, folder) = try snapshot()
-    for suffix in ["", "-wal", "-journal", "-shm"] {
+    for suffix in [""] + StoreFile.logSuffixes {
       try Files.remove(FilePath(path.string + suffix))
     }
     try SourceFile.copy(readable, to: path)
@@ -199,7 +200,7 @@ package final class SourceAccess: Sendable {
   private static func copy(
     _ store: FilePath, to copy: FilePath, from before: SourceState
   ) throws -> SourceState? {
-    for suffix in ["", "-wal", "-journal", "-shm"] {
+    for suffix in [""] + StoreFile.logSuffixes {
       try Files.remove(FilePath(copy.string + suffix))
     }
     try Files.cloneOrCopy(from: store, to: copy)

@@ -2,6 +2,7 @@ import MigrationCoordinator
 import MigrationStatus
 import ObjectMigration
 import ObjectModel
+import Schema
 import Survey
 import Testing
 

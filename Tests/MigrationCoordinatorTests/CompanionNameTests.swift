@@ -1,6 +1,7 @@
 import Foundation
 import MigrationStatus
 import Planning
+import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -33,7 +34,9 @@ import Testing
         paths.resultBesideDestination(UUID().uuidString), OutcomeFile(beside: store).path,
         KeptStores(of: store).path, Files.temporary(for: KeptStores(of: store).path),
         FilePath("\(OutcomeFile(beside: store).path).1f2e3d4c.tmp"), kept, FilePath("\(kept).2"),
-        try KeptStores(of: store).freeName(.after),
+        try KeptStores(of: store).freeName(.after), try KeptStores(of: store).freeUndoName(),
+        FilePath("\(store)\(InstantSwap.suffix)"),
+        Files.temporary(for: FilePath("\(store)\(InstantSwap.suffix)")),
         FilePath("\(store).partial-\(UUID().uuidString)"),
       ]
     }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls

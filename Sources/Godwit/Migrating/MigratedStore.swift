@@ -1,5 +1,6 @@
 public import Foundation
 import MigrationCoordinator
+import Schema
 public import SystemPackage
 
 /// A store and the files that migrations left next to it: kept old stores, and the work of

@@ -1,5 +1,6 @@
 import MigrationCoordinator
 import ObjectModel
+import Schema
 public import SystemPackage
 
 extension StoreMigration {

@@ -1,6 +1,7 @@
 import Foundation
 import MigrationCoordinator
 import Pages
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls

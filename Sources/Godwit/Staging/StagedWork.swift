@@ -1,6 +1,7 @@
 import Foundation
 import MigrationCoordinator
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -98,7 +99,7 @@ final class StagedWork {
 
   /// Removes a store of the folder with its logs and external files.
   func removeStore(_ store: FilePath) throws {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+    for suffix in [""] + StoreFile.logSuffixes {
       try Files.removeRegularFile(FilePath(store.string + suffix))
     }
     try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))

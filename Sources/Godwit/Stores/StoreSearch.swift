@@ -1,3 +1,4 @@
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -247,7 +248,6 @@ enum FolderMember: Hashable {
   /// missing.
   case file(isNamedLikeStore: Bool, hasLog: Bool)
 
-  private static let logs = ["-wal", "-shm", "-journal"]
   private static let extensions: Set<String> = [
     "sqlite", "sqlite3", "sqlitedb", "store", "storedata",
   ]
@@ -265,7 +265,7 @@ enum FolderMember: Hashable {
       self = .passedOver(.workFile)
     } else if isFolder {
       self = Self.isModel(name) ? .passedOver(.model) : .folder
-    } else if let log = Self.logs.first(where: name.hasSuffix) {
+    } else if let log = StoreFile.logSuffixes.first(where: name.hasSuffix) {
       self = beside.contains(String(name.dropLast(log.count))) ? .part : .passedOver(.looseLog)
     } else {
       let ending = FilePath(name).extension?.lowercased() ?? ""

@@ -2,6 +2,7 @@ import MigrationCoordinator
 import MigrationStatus
 import ModelFiles
 import ObjectModel
+import Schema
 import StoreFormat
 import SystemCalls
 import SystemPackage

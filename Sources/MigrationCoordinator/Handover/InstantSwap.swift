@@ -1,5 +1,6 @@
 import Foundation
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls

@@ -1,5 +1,6 @@
 import Foundation
 import Planning
+package import Schema
 import SystemCalls
 package import SystemPackage
 
@@ -187,32 +188,31 @@ struct KeptStores {
   func freeName(_ kind: Kind, isTaken: (FilePath) throws -> Bool = { _ in false }) throws
     -> FilePath
   {
-    try freeName(kind, suffix: "", isTaken: isTaken)
+    try freeName(kind, isUndo: false, isTaken: isTaken)
   }
 
   /// A free name for the journal of an edit: `STORE.before-TIME.undo`.
   func freeUndoName() throws -> FilePath {
-    try freeName(.before, suffix: Self.undoSuffix) { _ in false }
+    try freeName(.before, isUndo: true) { _ in false }
   }
 
   private func freeName(
-    _ kind: Kind, suffix: String, isTaken: (FilePath) throws -> Bool
+    _ kind: Kind, isUndo: Bool, isTaken: (FilePath) throws -> Bool
   ) throws -> FilePath {
-    let plain = "\(store).\(kind.rawValue)-\(Self.timestamp())"
-    var name = FilePath(plain + suffix)
-    var number = 1
-    while try Self.isOccupied(name) || isTaken(name) {
-      number += 1
-      name = FilePath("\(plain).\(number)\(suffix)")
+    var name = KeptName(
+      store: store.lastComponent?.string ?? "", kind: kind, time: Self.timestamp(), isUndo: isUndo)
+    let folder = store.removingLastComponent()
+    while try Self.isOccupied(folder.appending(name.text))
+      || isTaken(folder.appending(name.text))
+    {
+      name.number += 1
     }
-    return name
+    return folder.appending(name.text)
   }
-
-  private static let undoSuffix = MigrationPaths.undoSuffix
 
   /// Whether anything has the name, or one that SQLite would take for a part of it.
   static func isOccupied(_ store: FilePath) throws -> Bool {
-    try ["", "-wal", "-journal", "-shm"].contains { suffix in
+    try ([""] + StoreFile.logSuffixes).contains { suffix in
       try Files.fileStatusIfPresent(FilePath("\(store)\(suffix)"), followLinks: false) != nil
     }
   }
@@ -225,24 +225,10 @@ struct KeptStores {
   /// What a store of that name is, if Godwit gives it.
   static func kind(of name: FilePath.Component, beside store: FilePath) -> Kind? {
     let own = store.lastComponent?.string ?? ""
-    for kind in Kind.allCases {
-      let start = "\(own).\(kind.rawValue)-"
-      guard name.string.hasPrefix(start) else { continue }
-      var rest = name.string.dropFirst(start.count)
-      if rest.hasSuffix(undoSuffix) { rest = rest.dropLast(undoSuffix.count) }
-      let parts = rest.split(separator: ".", omittingEmptySubsequences: false)
-      let isTime =
-        parts.first.map { time in
-          time.utf8.count == 15
-            && time.utf8.enumerated().allSatisfy { index, byte in
-              index == 8 ? byte == UInt8(ascii: "-") : (0x30...0x39).contains(byte)
-            }
-        } ?? false
-      let isNumbered =
-        parts.count == 1 || (parts.count == 2 && Int(parts[1]).map { $0 > 1 } ?? false)
-      if isTime && isNumbered { return kind }
+    guard let kept = KeptName(name.string), kept.store.utf8.elementsEqual(own.utf8) else {
+      return nil
     }
-    return nil
+    return kept.kind
   }
 
   /// The present time in UTC, such as `20261231-235959`.
@@ -264,17 +250,11 @@ struct KeptStores {
   }
 }
 
-/// What a kept store is.
-package enum KeptStoreKind: String, Hashable, Sendable, CaseIterable {
-  /// The store before a migration.
-  case before
-  /// The store before a rollback: what the migration had made.
-  case after
-
+extension KeptStoreKind {
   /// Whether the name of a kept store is that of an undo file, with only the pages that an edit
   /// changed.
   package static func isUndo(_ kept: FilePath) -> Bool {
-    kept.string.hasSuffix(MigrationPaths.undoSuffix)
+    kept.lastComponent.flatMap { KeptName($0.string) }?.isUndo == true
   }
 
   /// Whether a name is that of a store kept before a migration of another one, next to it.

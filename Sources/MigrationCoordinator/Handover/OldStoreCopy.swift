@@ -1,4 +1,5 @@
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -21,7 +22,7 @@ extension StoreUpkeep {
     let output = try Files.resolvedFolder(of: path)
     try CompanionName.requireFree(output, besides: [store])
     return try withWorkspace { _ in
-      for suffix in ["", "-wal", "-shm", "-journal"] {
+      for suffix in [""] + StoreFile.logSuffixes {
         let found = FilePath("\(output)\(suffix)")
         guard try Files.fileStatusIfPresent(found, followLinks: false) == nil else {
           throw PlaceError.outputExists(found)
@@ -44,7 +45,7 @@ extension StoreUpkeep {
 
   /// Copies a store that is kept as a whole.
   private func copyKept(_ old: FilePath, to copy: FilePath) throws {
-    for suffix in ["-wal", "-journal"] {
+    for suffix in StoreFile.changeSuffixes {
       let log = try Files.fileStatusIfPresent(FilePath("\(old)\(suffix)"), followLinks: false)
       guard log?.size ?? 0 == 0 else { throw PlaceError.keptChanged(old) }
     }

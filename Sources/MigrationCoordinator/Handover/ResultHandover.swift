@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import ObjectModel
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -122,7 +123,7 @@ struct ResultHandover {
   /// - Throws: `PlaceError.outputExists`; `StoreError` with `companionName` where it is the
   ///   source.
   static func requireFreeLogs(of store: FilePath, besides source: FilePath? = nil) throws {
-    for suffix in ["-wal", "-journal", "-shm"] {
+    for suffix in StoreFile.logSuffixes {
       let beside = FilePath("\(store)\(suffix)")
       if let found = try Files.fileStatusIfPresent(beside, followLinks: false) {
         let own = try source.flatMap { try Files.fileStatusIfPresent($0) }

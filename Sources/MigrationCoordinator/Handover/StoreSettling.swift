@@ -1,5 +1,6 @@
 import GRDB
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -48,7 +49,7 @@ struct StoreSettling {
 
   /// Removes empty logs, which SQLite would replay into the new store once they are not.
   private func removeEmptyLogs() throws {
-    for suffix in ["-wal", "-journal"] {
+    for suffix in StoreFile.changeSuffixes {
       let path = FilePath(store.string + suffix)
       guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { continue }
       guard try status.kind == .file && (status.size == 0 || isEnded(path)) else {

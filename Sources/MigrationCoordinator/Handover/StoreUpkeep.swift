@@ -1,6 +1,7 @@
 import Foundation
 import MigrationStatus
 import Planning
+package import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -146,7 +147,7 @@ package struct StoreUpkeep: Sendable {
 
   /// Removes empty logs next to a kept store; false if one is not empty.
   private static func removeIdleLogs(of store: FilePath) throws -> Bool {
-    for suffix in ["-wal", "-journal"] {
+    for suffix in StoreFile.changeSuffixes {
       let path = FilePath("\(store)\(suffix)")
       guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { continue }
       guard status.kind == .file, status.size == 0 else { return false }
@@ -180,7 +181,7 @@ package struct StoreUpkeep: Sendable {
           entry.isLeaving = true
           try kept.note(entry)
           try OldExternalFiles(store: store).remove(obsolete)
-          for suffix in ["-wal", "-journal", "-shm", ""] {
+          for suffix in StoreFile.logSuffixes + [""] {
             try Files.removeRegularFile(FilePath("\(path)\(suffix)"))
           }
           try Files.syncDirectory(Files.parent(of: path))

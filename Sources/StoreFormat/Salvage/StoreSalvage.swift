@@ -1,4 +1,5 @@
 import GRDB
+import Schema
 import SystemCalls
 package import SystemPackage
 
@@ -54,7 +55,7 @@ package struct StoreSalvage {
   ///
   /// - Throws: `StoreError` with `notSalvageable` where a table cannot be read at all.
   package func copy(to path: FilePath) throws -> SalvagedStore {
-    for suffix in ["", "-wal", "-journal", "-shm"] {
+    for suffix in [""] + StoreFile.logSuffixes {
       try Files.remove(FilePath(path.string + suffix))
     }
     return try run(in: path, keepsRows: true)

@@ -16,7 +16,7 @@ extension VerificationOrder {
 extension VerificationRun {
   func compareFiles(_ found: FoundSchema) throws {
     try compareHeader()
-    for suffix in ["-wal", "-journal"] {
+    for suffix in StoreFile.changeSuffixes {
       let path = FilePath(order.new.path.string + suffix)
       if let size = try Files.fileStatusIfPresent(path)?.size, size > 0 {
         let bytes = size == 1 ? "1 byte" : "\(size) bytes"
