@@ -145,10 +145,13 @@ package struct Migration: Sendable {
     } catch is CancellationError {
       throw MigrationError.interrupted(work: request.paths.work)
     } catch {
+      desk.removeSwapFile()
       if workspace.isTemporary, StoreError.disposition(of: error).contains(.diskFull) {
         throw Workspace.NeedsFolder()
       }
       if !workspace.isTemporary { leave(workspace, work: work, after: error) }
+      // After an interruption the same command waits for it again.
+      desk.removeSwapFile()
       throw error
     }
   }

@@ -177,6 +177,22 @@ import Testing
     #expect(try await migrate(output).status == 73)
   }
 
+  @Test func `a file that is to hold a swap goes where nothing is swapped`() async throws {
+    try await generate(rows: 50)
+    let hold = folder.appending("hold").string
+    let output = ["--output", folder.appending("New.sqlite").string, "--postpone-swap", hold]
+    #expect(try await migrate(output + ["--no-infer"]).status == 78)
+    #expect(try names == ["Store.sqlite"])
+    #expect(try await migrate().status == 0)
+    let left = try names
+    #expect(try await migrate(["--postpone-swap", hold]).status == 0)
+    #expect(try names == left)
+    // What somebody else has made stays.
+    try Data().write(to: URL(filePath: hold))
+    #expect(try await migrate(["--postpone-swap", hold]).status == 0)
+    #expect(try names.contains("hold"))
+  }
+
   /// The destination with an index that only SQLite makes.
   private func withPartialIndex() throws -> FilePath {
     let model = folder.appending("Indexed.xcdatamodel")

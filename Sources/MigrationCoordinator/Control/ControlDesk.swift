@@ -24,6 +24,8 @@ final class ControlDesk: @unchecked Sendable {
   private var answeredAt: Int64 = 0
   private var cancel: (@Sendable () -> Void)?
   private var hasPauseFile = false
+  /// The file that holds back the swap, where this run has made it.
+  private var ownSwapFile: FileStatus?
   private var swapWaits = false
   private var coordinatorWaits = false
   private var workersStand = false
@@ -232,9 +234,25 @@ extension ControlDesk {
   /// - Throws: `SystemCallError`, if it cannot be created.
   func prepareSwap() throws {
     guard let file = controls.swapFile, !Self.isThere(file) else { return }
-    try Files.open(
-      file, mode: .writeOnly, options: [.create, .noFollow], permissions: .ownerReadWrite
-    ).close()
+    let made = try Files.open(
+      file, mode: .writeOnly, options: [.create, .noFollow], permissions: .ownerReadWrite)
+    let status = try made.closeAfter { try Files.fileStatus(of: made) }
+    locked { ownSwapFile = status }
+  }
+
+  /// Removes the file that holds back the swap, if this run has made it and it is still empty:
+  /// nothing is left to be swapped.
+  func removeSwapFile() {
+    guard let file = controls.swapFile, let own = locked({ ownSwapFile }) else { return }
+    do {
+      guard let found = try Files.fileStatusIfPresent(file, followLinks: false),
+        found.isSameFile(as: own), found.size == 0
+      else { return }
+      try Files.removeRegularFile(file)
+    } catch {
+      logger.notice(
+        "the file that held the swap stays", metadata: ["file": "\(file)", "error": "\(error)"])
+    }
   }
 
   /// Waits until the file that holds back the swap is gone.
