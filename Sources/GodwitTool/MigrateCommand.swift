@@ -170,7 +170,8 @@ struct MigrateCommand: AsyncParsableCommand {
       result = try await Self.run(migration, tellingEvents: log)
     } catch {
       let failure = MigrationFailure(error)
-      for file in files { try? file.write(failure) }
+      let reports: [() throws -> Void] = files.map { file in { try file.write(failure) } }
+      for unwritten in Self.failures(of: reports) { Self.tell(unwritten, log: log) }
       throw error
     }
     for note in result.notes {
@@ -181,11 +182,40 @@ struct MigrateCommand: AsyncParsableCommand {
       }
     }
     Self.show(result, isAlone: true)
-    for file in files { try file.write(result) }
-    if let note = try receipts?.write(result) {
-      Terminal.standardError.line(text: "godwit: note: \(note)")
+    // Each file that can be written is: none can be made afterwards.
+    var writing: [() throws -> Void] = files.map { file in { try file.write(result) } }
+    writing.append {
+      if let note = try receipts?.write(result) {
+        Terminal.standardError.line(text: "godwit: note: \(note)")
+      }
     }
+    let failures = Self.failures(of: writing)
+    for other in failures.dropFirst() { Self.tell(other, log: log) }
+    if let first = failures.first { throw first }
     log?.show(.done(outcome: result.outcome, rows: result.rows))
+  }
+
+  /// Carries out each of several pieces of work, whatever becomes of the others; what failed.
+  static func failures(of work: [() throws -> Void]) -> [any Error] {
+    work.compactMap { piece in
+      do {
+        try piece()
+        return nil
+      } catch {
+        return error
+      }
+    }
+  }
+
+  /// Reports a failure besides the one with which the command ends.
+  private static func tell(_ error: any Error, log: EventLog?) {
+    for sentence in MigrationFailure(error).sentences {
+      if let log {
+        log.show(.message(sentence, level: .warning, facts: [:]))
+      } else {
+        Terminal.standardError.line(text: "godwit: \(sentence)")
+      }
+    }
   }
 
   private func receiptFiles(of migration: StoreMigration) throws -> MigrationReceiptFiles? {

@@ -177,6 +177,26 @@ import Testing
     #expect(try await migrate(output).status == 73)
   }
 
+  @Test func `a report that cannot be written keeps neither another one nor the receipt away`()
+    async throws
+  {
+    try await generate(rows: 50)
+    let files = ["report.json", "receipt.json"].map { folder.appending($0).string }
+    let outcome = try await migrate([
+      "--report", "/dev/full", "--report", files[0], "--receipt", files[1],
+    ])
+    #expect(outcome.status == 74)
+    #expect(outcome.standardError.contains("/dev/full"))
+    for file in files { #expect(FileManager.default.fileExists(atPath: file), "\(file)") }
+  }
+
+  @Test func `a report of a failure that cannot be written is told`() async throws {
+    try await generate(rows: 50)
+    let outcome = try await migrate(["--report", "/dev/full", "--fail-on-loss", "--no-infer"])
+    #expect(outcome.status == 78)
+    #expect(outcome.standardError.contains("the report of what failed cannot be written to"))
+  }
+
   @Test func `a file that is to hold a swap goes where nothing is swapped`() async throws {
     try await generate(rows: 50)
     let hold = folder.appending("hold").string

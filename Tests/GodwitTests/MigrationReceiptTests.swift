@@ -44,6 +44,15 @@ import Testing
     #expect(receipt.verification.level == "quick")
   }
 
+  @Test func `a receipt that cannot be written keeps no other from being written`() async throws {
+    let migration = given.migration()
+    let files = try MigrationReceiptFiles(["/dev/full", file], of: migration)
+    let result = try await migration.run()
+    let failure = #expect(throws: MigrationFailure.self) { _ = try files.write(result) }
+    #expect(failure?.exitStatus == .cannotWrite)
+    #expect(try ReceiptCheck(file).receipt.outcome == "migrated")
+  }
+
   @Test func `the receipt of another store is not replaced, that of the same one is`() async throws
   {
     _ = try await migrate()

@@ -78,11 +78,20 @@ public struct MigrationReceiptFiles: Sendable {
           + "roll back or name another output, and migrate again.")
     }
     let receipt = try MigrationFailure.catching { try describe(report) }
+    // One that cannot be written keeps no other from being written.
+    var failures: [MigrationFailure] = []
     for file in files {
-      try file.write(
-        MigrationReportFile.isPage(file.path)
-          ? receipt.page(of: report) : try JSONOutput.text(value: receipt).text + "\n",
-        as: "the migration is done, but its receipt")
+      do throws(MigrationFailure) {
+        try file.write(
+          MigrationReportFile.isPage(file.path)
+            ? receipt.page(of: report) : try JSONOutput.text(value: receipt).text + "\n",
+          as: "the migration is done, but its receipt")
+      } catch {
+        failures.append(error)
+      }
+    }
+    guard failures.isEmpty else {
+      throw MigrationFailure(.cannotWrite, failures.flatMap(\.sentences))
     }
     return nil
   }
