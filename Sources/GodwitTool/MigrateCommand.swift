@@ -181,7 +181,7 @@ struct MigrateCommand: AsyncParsableCommand {
         Terminal.standardError.line(text: "godwit: note: \(note)")
       }
     }
-    Self.show(result, isAlone: true)
+    Self.show(result, isAlone: true, verifiesFully: verify == .full)
     // Each file that can be written is: none can be made afterwards.
     var writing: [() throws -> Void] = files.map { file in { try file.write(result) } }
     writing.append {
@@ -303,7 +303,7 @@ struct MigrateCommand: AsyncParsableCommand {
         bar.show(fraction: share, "\(done) of \(stores.count) stores done: \(store)")
       } ended: { end in
         bar.clear()
-        show(end)
+        show(end, verifiesFully: migration.checks.result == .full)
       }
     }
     bar.clear()
@@ -312,7 +312,7 @@ struct MigrateCommand: AsyncParsableCommand {
     if status != 0 { throw ExitCode(status) }
   }
 
-  private static func show(_ end: MigrationSeries.End) {
+  private static func show(_ end: MigrationSeries.End, verifiesFully: Bool) {
     for sentence in end.failure?.sentences ?? [] {
       let place = sentence.contains(end.store.string) ? "" : "\(end.store): "
       Terminal.standardError.line(text: "godwit: \(place)\(sentence)")
@@ -323,11 +323,17 @@ struct MigrateCommand: AsyncParsableCommand {
         Terminal.standardError.line(text: "godwit: note: \(end.store): \(note)")
       }
     }
-    show(result, isAlone: false)
+    show(result, isAlone: false, verifiesFully: verifiesFully)
   }
 
-  private static func show(_ result: StoreMigration.Result, isAlone: Bool) {
+  private static func show(
+    _ result: StoreMigration.Result, isAlone: Bool, verifiesFully: Bool
+  ) {
     let out = Terminal.standardOutput
+    // The option requires more than an earlier run may have done.
+    let unverified =
+      verifiesFully && result.destination != result.store
+      ? " It was not verified again: `godwit verify` compares both stores." : ""
     switch result.outcome {
     case .migrated, .copied: break
     case .alreadyCurrent:
@@ -343,10 +349,10 @@ struct MigrateCommand: AsyncParsableCommand {
     case .alreadyThere:
       return out.line(
         text: "\(result.destination) already exists and was made from the same store: nothing to "
-          + "do.")
+          + "do.\(unverified)")
     case .finishedEarlier:
       return out.line(
-        text: "\(result.destination) was completed by an earlier run: nothing to do.")
+        text: "\(result.destination) was completed by an earlier run: nothing to do.\(unverified)")
     }
     if result.outcome == .copied {
       return out.line(

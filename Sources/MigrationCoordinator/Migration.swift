@@ -94,10 +94,7 @@ package struct Migration: Sendable {
     if let output = request.output {
       try ResultHandover.requireFreeLogs(of: output, besides: request.store)
     }
-    let target =
-      try request.shared?.target
-      ?? TargetModel(
-        paths: request.target, configuration: request.configuration, library: request.library)
+    let target = try target()
     // It takes nearly a tenth of the time for hundreds of entities.
     async let _ = ArchivedModel.make(ahead: target.model)
     var isInstant = isInstant
@@ -123,6 +120,13 @@ package struct Migration: Sendable {
       progress: progress)
   }
 
+  /// The target's model, which migrations of many stores share.
+  private func target() throws -> TargetModel {
+    try request.shared?.target
+      ?? TargetModel(
+        paths: request.target, configuration: request.configuration, library: request.library)
+  }
+
   /// Makes the report in a workspace, which is removed at the end unless a later run resumes.
   private func work(
     in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel, keeper: OutcomeKeeper,
@@ -141,17 +145,17 @@ package struct Migration: Sendable {
       var report = try await carryOut(
         target, workspace: workspace, keeper: keeper, work: &work, desk: desk, progress: progress)
       if work.isOwn { report.handoverNotes += remove(workspace) }
+      desk.removeSwapFile()
       return report
     } catch is CancellationError {
       throw MigrationError.interrupted(work: request.paths.work)
     } catch {
+      // After an interruption the same command waits for it again.
       desk.removeSwapFile()
       if workspace.isTemporary, StoreError.disposition(of: error).contains(.diskFull) {
         throw Workspace.NeedsFolder()
       }
       if !workspace.isTemporary { leave(workspace, work: work, after: error) }
-      // After an interruption the same command waits for it again.
-      desk.removeSwapFile()
       throw error
     }
   }
@@ -234,7 +238,8 @@ package struct Migration: Sendable {
       let prepared = try prepare(target: target, workspace: workspace, reporter: reporter)
       let survey = prepared.survey
       guard let found = prepared.route else {
-        var report = try current(survey, workspace: workspace, keeper: keeper, work: &work)
+        var report = try current(
+          survey, target: target, workspace: workspace, keeper: keeper, work: &work)
         report.salvage = prepared.salvage
         return report
       }
@@ -247,7 +252,8 @@ package struct Migration: Sendable {
       do {
         report = try await migrate(
           survey, stages: prepared.stages, defects: defects, workspace: workspace, keeper: keeper,
-          reporter: reporter)
+          reporter: reporter
+        ) { try ModelChecksums(target: target, route: found) }
       } catch {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
@@ -294,14 +300,15 @@ package struct Migration: Sendable {
 
   /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
   /// it had renamed the result.
+  ///
+  /// - Throws: `outputExists` where it was made from something else, or where that is unknown.
   private func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     if let made = OutcomeKeeper.made(at: output),
-      try made
-        == MadeOutput(
-          Files.fileStatus(output, followLinks: false), of: request,
-          from: SourceFingerprint(of: request.store)
-        ).text()
+      made.isFile(try Files.fileStatus(output, followLinks: false))
     {
+      guard try made.isMade(by: request, target: target) else {
+        throw PlaceError.outputExists(output)
+      }
       guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
         return report(.alreadyThere)
       }
@@ -313,7 +320,9 @@ package struct Migration: Sendable {
     let journal = SwapJournal(paths)
     guard try journal.isFinished(output) else { throw PlaceError.outputExists(output) }
     let workspace = try Workspace.open(paths, store: request.store)
-    guard try journal.isFinished(output) else { throw PlaceError.outputExists(output) }
+    guard try journal.isFinished(output),
+      try workspace.runInputs()?.isMade(by: request, target: target) ?? true
+    else { throw PlaceError.outputExists(output) }
     var report = report(.finishedEarlier)
     report.handoverNotes = remove(workspace)
     return report
@@ -321,7 +330,8 @@ package struct Migration: Sendable {
 
   /// Copies a store that already has the target's model to the output, if requested.
   private func current(
-    _ survey: StoreSurvey, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work
+    _ survey: StoreSurvey, target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper,
+    work: inout Work
   ) throws -> MigrationReport {
     let earlier = try workspace.runInputs()
     // What was done for this store, to make another one of it, still serves.
@@ -345,7 +355,8 @@ package struct Migration: Sendable {
     try survey.access.requireUntouched()
     try hand(
       over: files, from: request.store, survey: survey, workspace: workspace, keeper: keeper,
-      in: &report)
+      in: &report
+    ) { try ModelChecksums(target: target, route: nil) }
     return report
   }
 
@@ -398,7 +409,8 @@ package struct Migration: Sendable {
   /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
     _ survey: StoreSurvey, stages: [Stage], defects: [Defect], workspace: Workspace,
-    keeper: OutcomeKeeper, reporter: ProgressReporter
+    keeper: OutcomeKeeper, reporter: ProgressReporter,
+    models: @escaping () throws -> ModelChecksums
   ) async throws -> MigrationReport {
     let made = try await StageSequence(
       request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
@@ -418,7 +430,7 @@ package struct Migration: Sendable {
       result: workspace.paths.result, names: made.last.externalNames)
     try hand(
       over: files, from: made.lastStore, survey: survey, workspace: workspace, keeper: keeper,
-      in: &report)
+      in: &report, models: models)
     return report
   }
 
@@ -434,7 +446,8 @@ package struct Migration: Sendable {
   /// Brings the external files of a result, and puts it where it belongs.
   private func hand(
     over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
-    keeper: OutcomeKeeper, in report: inout MigrationReport
+    keeper: OutcomeKeeper, in report: inout MigrationReport,
+    models: @escaping () throws -> ModelChecksums
   ) throws {
     try workspace.requireSpace(forExternal: bytesToBring(files, from: store))
     var brought = ExternalFiles.Brought()
@@ -447,8 +460,10 @@ package struct Migration: Sendable {
       let outcome = try ResultHandover(
         request: request, survey: survey, files: files, workspace: workspace
       ) { status in
-        let made = MadeOutput(status, of: request, from: survey.access.fingerprint)
-        try keeper.note(made.text())
+        try keeper.note(
+          MadeOutput(
+            status, of: request, from: survey.access.fingerprint, by: models()
+          ).text())
       }.run()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes

@@ -103,11 +103,11 @@ final class OutcomeKeeper: Sendable {
   }
 
   /// How a run that put its output there identified it, nil if none did.
-  static func made(at output: FilePath) -> String? {
+  static func made(at output: FilePath) -> MadeOutput? {
     guard let record = try? OutcomeFile(beside: output).read(), !record.isOfLivingProcess,
       record.destination == output.string
     else { return nil }
-    return record.made
+    return record.made.flatMap { MadeOutput(text: $0) }
   }
 
   /// Records that the run made its result, or had none to make.

@@ -54,6 +54,12 @@ struct RunInputs: ResumableFile, Hashable {
     return found
   }
 
+  /// Whether a request would make the result of the run, as far as its route does not matter.
+  func isMade(by request: MigrationRequest, target: () throws -> TargetModel) throws -> Bool {
+    try fingerprint == SourceFingerprint(of: request.store) && rules == request.rules
+      && versions.last == target().hashes.checksum
+  }
+
   /// Whether the store is the one that the run was made for.
   func isMade(for fingerprint: SourceFingerprint) -> Bool { self.fingerprint == fingerprint }
 }

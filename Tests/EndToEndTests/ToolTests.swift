@@ -213,6 +213,21 @@ import Testing
     #expect(try names.contains("hold"))
   }
 
+  @Test func `an output that is there is not said to be verified`() async throws {
+    try await generate(rows: 50)
+    let output = folder.appending("New.sqlite").string
+    func made(_ more: [String]) async throws -> BuiltTool.Outcome {
+      try await BuiltTool.run(
+        ["migrate", store.string, "--to", destination.string, "--output", output] + more,
+        keepsRecord: true)
+    }
+    #expect(try await made([]).status == 0)
+    #expect(try await !made([]).standardOutput.contains("verif"))
+    let again = try await made(["--verify", "full"])
+    #expect(again.status == 0)
+    #expect(again.standardOutput.contains("It was not verified again"))
+  }
+
   /// The destination with an index that only SQLite makes.
   private func withPartialIndex() throws -> FilePath {
     let model = folder.appending("Indexed.xcdatamodel")

@@ -1,42 +1,155 @@
 import Foundation
+import ObjectModel
+import Planning
 import StoreFormat
 import Survey
 import SystemCalls
 import SystemPackage
 
 /// Identifies an output and what it was made of, so that a repeated command finds it done.
-struct MadeOutput: Encodable {
+///
+/// Models and mapping models are known by their contents: a path may lead to another version of
+/// either by now, and another path to the same one.
+struct MadeOutput: Codable, Hashable {
+  private var file: File
   private var source: SourceFingerprint
-  private var device: UInt64
-  private var inode: UInt64
-  private var bytes: Int64
-  private var modified: Int64
-  private var models: [String: [String]]
-  private var way: [Bool]
-  private var journalMode: String?
-  private var rules: ResultRules
+  private var options: Options
+  private var models: ModelChecksums
 
-  /// Describes the output of a request, a file with this status whatever its name.
-  init(_ status: FileStatus, of request: MigrationRequest, from source: SourceFingerprint) {
-    self.source = source
-    device = status.device
-    inode = status.inode
-    bytes = status.size
-    modified = status.modified
-    models = [
-      "target": request.target.map(\.string), "configuration": [request.configuration ?? ""],
-      "models": request.models.map(\.string), "mappings": request.mappings.map(\.string),
-      "mapping folders": request.mappingFolders.map(\.string), "order": request.versionOrder,
-    ]
-    way = [request.isProgressive, request.infersOnly, request.infers]
-    journalMode = request.journalMode?.rawValue
-    rules = request.rules
+  /// The file of an output, whatever its name.
+  private struct File: Codable, Hashable {
+    var device: UInt64
+    var inode: UInt64
+    var bytes: Int64
+    var modified: Int64
+
+    init(_ status: FileStatus) {
+      (device, inode, bytes) = (status.device, status.inode, status.size)
+      modified = status.modified
+    }
   }
 
-  /// The description as text; equal texts mean the same output of the same source and options.
+  /// The options on which the output depends.
+  private struct Options: Codable, Hashable {
+    var configuration: String?
+    var isProgressive: Bool
+    var infersOnly: Bool
+    var infers: Bool
+    var versionOrder: [String]
+    var journalMode: String?
+    var rules: ResultRules
+
+    init(_ request: MigrationRequest) {
+      configuration = request.configuration
+      isProgressive = request.isProgressive
+      infersOnly = request.infersOnly
+      infers = request.infers
+      versionOrder = request.versionOrder
+      journalMode = request.journalMode?.rawValue
+      rules = request.rules
+    }
+  }
+
+  /// Describes the output of a request, a file with this status whatever its name.
+  init(
+    _ status: FileStatus, of request: MigrationRequest, from source: SourceFingerprint,
+    by models: ModelChecksums
+  ) {
+    file = File(status)
+    self.source = source
+    options = Options(request)
+    self.models = models
+  }
+
+  /// Reads a description; nil where the text is none of this form.
+  init?(text: String) {
+    guard let made = try? JSONDecoder().decode(Self.self, from: Data(text.utf8)) else { return nil }
+    self = made
+  }
+
+  /// The description as text.
   func text() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     return String(decoding: try encoder.encode(self), as: UTF8.self)
+  }
+
+  /// Whether a file with this status is the output.
+  func isFile(_ status: FileStatus) -> Bool { file == File(status) }
+
+  /// Whether a request would make the output again: from the store as it is now, by equal options,
+  /// models and mapping models.
+  ///
+  /// Models are read only if all else is equal.
+  func isMade(by request: MigrationRequest, target: () throws -> TargetModel) throws -> Bool {
+    guard try source == SourceFingerprint(of: request.store), options == Options(request) else {
+      return false
+    }
+    let target = try target()
+    return try models.target == ModelChecksums.checksum(of: target)
+      && models.isSame(as: request, target: target)
+  }
+}
+
+/// Checksums of the models and mapping models that decided on a result.
+struct ModelChecksums: Codable, Hashable {
+  /// The checksum of the target's model.
+  fileprivate var target: String
+  /// That of the mapping models among which the route was found, in the order of the search; nil
+  /// where there was no route to find.
+  private var mappings: String?
+  /// That of the versions that were considered, besides the ends of the route; nil if there were
+  /// none.
+  private var versions: String?
+  /// The checksums of the versions at the ends of the route.
+  private var ends: [String]
+
+  /// Computes the checksums for a route; nil where the store was copied.
+  init(target: TargetModel, route: FoundRoute?) throws {
+    self.target = try Self.checksum(of: target)
+    mappings = try route.map { try Self.checksum(of: $0.mappings) }
+    ends = [route?.route.steps.first?.source.hashes, target.hashes].compactMap { $0?.checksum }
+    versions = try Self.checksum(of: route?.versions ?? [], besides: ends)
+  }
+
+  /// Whether what a request names besides its target is the same still.
+  fileprivate func isSame(as request: MigrationRequest, target: TargetModel) throws -> Bool {
+    guard let mappings else { return true }
+    guard try Self.checksum(of: MappingSearch(request).mappings) == mappings else { return false }
+    if versions == nil { return true }
+    let end = RouteVersion(names: [], model: target.model, hashes: target.hashes)
+    let known = try KnownVersions.read(request, store: end, target: end)
+    return try Self.checksum(of: known.flatMap(\.versions), besides: ends) == versions
+  }
+
+  /// The checksum of the whole model, since hashes do not cover default values.
+  fileprivate static func checksum(of target: TargetModel) throws -> String {
+    let archive = try ArchivedModel(target.model).bytes ?? []
+    let sum = archive.withUnsafeBytes { Checksum.of($0) }
+    return "\(target.hashes.checksum) \(String(sum, radix: 16))"
+  }
+
+  private static func checksum(of mappings: [RouteMapping]) throws -> String {
+    try checksum(
+      ofFacts: mappings.map { mapping in
+        [
+          mapping.checksum, "\(mapping.standing.rawValue)", "\(mapping.isOutline)",
+          mapping.madeFor?.source ?? "", mapping.madeFor?.destination ?? "",
+        ]
+      })
+  }
+
+  /// The checksum of the names and hashes of versions; nil where there are none but the ends.
+  private static func checksum(
+    of versions: [RouteVersion], besides ends: [String]
+  ) throws -> String? {
+    let others = versions.map { ($0.names, $0.hashes.checksum) }.filter { !ends.contains($1) }
+    return others.isEmpty ? nil : try checksum(ofFacts: others.map { $0 + [$1] })
+  }
+
+  /// One for all: a record has a limited size.
+  private static func checksum(ofFacts facts: [[String]]) throws -> String {
+    let sum = try JSONEncoder().encode(facts).withUnsafeBytes { Checksum.of($0) }
+    return String(sum, radix: 16)
   }
 }

@@ -14,6 +14,10 @@ package struct FoundRoute: Sendable {
   package var unreadable: [UnreadableMapping] = []
   /// Parts of the mapping models of the route that these do not show.
   package var notes: [NotedMapping] = []
+  /// The mapping models among which the route was found.
+  var mappings: [RouteMapping] = []
+  /// The versions among which it was found; empty where none but its ends mattered.
+  var versions: [RouteVersion] = []
 }
 
 /// A part of a mapping model's file that the mapping model does not show.
@@ -75,12 +79,14 @@ struct RouteFinder {
     }
     let search = try MappingSearch(request)
     let isPlain = search.mappings.isEmpty && !request.isProgressive
-    if isPlain && !namesVersions && request.infers {
+    var isDirect = false
+    if isPlain && request.infers {
       let inference = MappingInference(from: store.model, to: end.model)
       let isSound = refusals(store, end).isEmpty && !end.model.reusesRenamedName
       // If something is lost or a name used again, the versions in between show whether it was
       // renamed on the way.
-      if inference.possibleLosses.isEmpty, request.infersOnly || isSound {
+      isDirect = inference.possibleLosses.isEmpty && (request.infersOnly || isSound)
+      if isDirect && !namesVersions {
         try requireReadable(search)
         return FoundRoute(
           route: MigrationRoute(steps: [.init(from: store, to: end)]),
@@ -101,8 +107,15 @@ struct RouteFinder {
         ) { refusals($0, $1) }
         if route.steps.contains(where: \.mappings.isEmpty) { try requireReadable(search) }
       }
-      return FoundRoute(
-        route: route, unreadable: search.unreadable, notes: search.notes(of: route))
+      var found = FoundRoute(
+        route: route, unreadable: search.unreadable, notes: search.notes(of: route),
+        mappings: search.mappings)
+      let isMapped = !isPlain && !request.isProgressive && route.steps.count == 1
+      // The versions of a merged model are its ends.
+      if !isDirect && !isMapped && request.target.count == 1 {
+        found.versions = known.flatMap(\.versions)
+      }
+      return found
     } catch let error as RouteError {
       throw failure(error: error, search: search, known: known.flatMap(\.versions))
     }

@@ -46,7 +46,7 @@ extension RecordedWay.Version {
 
 extension RouteMapping {
   /// A checksum of the mapping model's content, independent of the form of its file.
-  fileprivate var checksum: String {
+  var checksum: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     // What has no JSON is of no mapping model that could be read.

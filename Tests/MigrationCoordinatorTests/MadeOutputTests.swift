@@ -1,0 +1,135 @@
+import Expressions
+import Foundation
+import Godwit
+import Mapping
+import MappingFiles
+import ModelFiles
+import ObjectModel
+import SystemCalls
+import SystemPackage
+import TestSupport
+import Testing
+
+@testable import MigrationCoordinator
+
+@Suite(.scratchFolder) struct MadeOutputTests {
+  /// A version between the two of `GivenMigration`: the new one without an entity.
+  private static var between: ManagedObjectModel {
+    get throws {
+      try ManagedObjectModel(entities: GivenMigration.new.entities.filter { $0.name != "Added" })
+    }
+  }
+
+  private func request(_ given: GivenMigration, to target: FilePath? = nil) -> MigrationRequest {
+    var request = given.request(output: given.folder.appending("Output.sqlite"))
+    request.keepsRecord = true
+    if let target { request.target = [target] }
+    return request
+  }
+
+  private func makeCurrent(_ name: String, in bundle: FilePath) throws {
+    let info = ["NSManagedObjectModel_CurrentVersionName": name]
+    let text = try PropertyListSerialization.data(fromPropertyList: info, format: .xml, options: 0)
+    try Files.writeFileAtomically(Array(text), to: bundle.appending("VersionInfo.plist"))
+  }
+
+  /// Requires that a migration is refused for the output that is there, which stays.
+  private func requireRefused(_ request: MigrationRequest, _ given: GivenMigration) async throws {
+    let output = try #require(request.output)
+    let before = try given.bytes(output)
+    let error = await #expect(throws: (any Error).self) { try await given.run(request) }
+    #expect(error.map { MigrationFailure($0).exitStatus } == .cannotCreate)
+    #expect(try given.bytes(output) == before)
+  }
+
+  @Test func `an output of another version of the same bundle is no output of this one`()
+    async throws
+  {
+    let given = try GivenMigration()
+    let bundle = try given.bundle(of: [GivenMigration.old, Self.between, GivenMigration.new])
+    let request = request(given, to: bundle)
+    #expect(try await given.run(request).outcome == .migrated)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    try makeCurrent("Shop 2", in: bundle)
+    try await requireRefused(request, given)
+    try makeCurrent("Shop 3", in: bundle)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+  }
+
+  @Test func `the same model at another path makes the same output`() async throws {
+    let given = try GivenMigration()
+    #expect(try await given.run(request(given)).outcome == .migrated)
+    let folder = given.folder.appending("elsewhere")
+    try Files.createDirectory(folder)
+    let copy = folder.appending("Renamed.mom")
+    try Files.writeFileAtomically(given.bytes(given.target), to: copy)
+    #expect(try await given.run(request(given, to: copy)).outcome == .alreadyThere)
+  }
+
+  @Test func `a model that differs in a default value makes another output`() async throws {
+    let given = try GivenMigration()
+    #expect(try await given.run(request(given)).outcome == .migrated)
+    var entities = GivenMigration.new.entities
+    let book = try #require(entities.firstIndex { $0.name == "Book" })
+    let price = try #require(entities[book].attributes.firstIndex { $0.name == "price" })
+    entities[book].attributes[price].defaultValue = .decimal("7.25")
+    let other = try ManagedObjectModel(entities: entities)
+    #expect(try other.versionHashes() == GivenMigration.new.versionHashes())
+    try Files.writeFileAtomically(ModelArchive.encode(other).bytes, to: given.target)
+    try await requireRefused(request(given), given)
+  }
+
+  @Test func `a mapping model that was edited makes another output`() async throws {
+    var mapped = try GivenMapping()
+    var request = try mapped.request()
+    request.keepsRecord = true
+    #expect(try await mapped.run(request).outcome == .migrated)
+    #expect(try await mapped.run(request).outcome == .alreadyThere)
+    let expression = try ValueExpression(format: "lowercase($source.word)")
+    mapped.change("Lonely") { mapping in
+      let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
+      mapping.attributeMappings[index].valueExpression = expression
+    }
+    _ = try mapped.request()
+    try await requireRefused(request, mapped.given)
+  }
+
+  @Test func `a mapping model that has come next to the model makes another output`() async throws {
+    let given = try GivenMigration()
+    #expect(try await given.run(request(given)).outcome == .migrated)
+    let mapping = MappingModel.inferred(
+      MappingInference(from: GivenMigration.old, to: GivenMigration.new),
+      source: GivenMigration.old, destination: GivenMigration.new)
+    let file = given.folder.appending("Map.json")
+    try Files.writeFileAtomically(Array(MappingText.text(mapping: mapping).utf8), to: file)
+    try await requireRefused(request(given), given)
+    try Files.remove(file)
+    #expect(try await given.run(request(given)).outcome == .alreadyThere)
+  }
+
+  @Test func `a version on the way that goes makes another output`() async throws {
+    let given = try GivenMigration()
+    let bundle = try given.bundle(of: [GivenMigration.old, Self.between, GivenMigration.new])
+    var request = request(given, to: bundle)
+    (request.isProgressive, request.versionOrder) = (true, ["Shop 1", "Shop 2", "Shop 3"])
+    request.lossConsent = .all
+    #expect(try await given.run(request).outcome == .migrated)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    let version = bundle.appending("Shop 2.mom")
+    try Files.writeFileAtomically(ModelArchive.encode(GivenMigration.old).bytes, to: version)
+    // What was read of models is not read again.
+    request.library = ModelLibrary()
+    try await requireRefused(request, given)
+  }
+
+  @Test func `a copy of a store that is current is found again`() async throws {
+    let given = try GivenMigration()
+    _ = try await given.run(given.request())
+    var request = request(given)
+    request.copiesIfCurrent = true
+    #expect(try await given.run(request).outcome == .copied)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    request.journalMode = .wal
+    try await requireRefused(request, given)
+  }
+}
