@@ -5,6 +5,7 @@ import Mapping
 import MappingFiles
 import ModelFiles
 import ObjectModel
+import StoreFormat
 import SystemCalls
 import SystemPackage
 import TestSupport
