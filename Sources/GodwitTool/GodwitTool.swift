@@ -28,7 +28,7 @@ extension GodwitTool {
   /// An executable of another name may have policies that `godwit` lacks.
   static func resumption(of words: [String]) -> [String] {
     let given = words.dropFirst()
-    // What follows `--` names stores.
+    // Words after `--` are names of stores.
     let options = given.prefix { $0 != "--" }
     let isOwn = (words.first.flatMap { FilePath($0).lastComponent?.string } ?? name) == name
     return [isOwn ? name : words[0]] + options.filter { $0 != "--restart" }

@@ -5,7 +5,7 @@ package import Survey
 package import SystemCalls
 
 extension MigrationError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch self {
     case .interrupted: .system
@@ -24,7 +24,7 @@ extension MigrationError: DisposedError {
 }
 
 extension PlaceError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch self {
     case .diskFull: .noSpace
@@ -38,7 +38,7 @@ extension PlaceError: DisposedError {
 }
 
 extension WorkError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch self {
     case .workOrderFailed(_, _, let fault): fault.disposition
@@ -66,31 +66,31 @@ extension WorkerFault {
 }
 
 extension SourceDamage: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition { [.workSuspect] }
 }
 
 extension SalvageableDamage: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition { [.workSuspect] }
 }
 
 extension ModelFileError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     if case .unreadable(let errno) = problem { errno.disposition } else { .refusal }
   }
 }
 
 extension MappingFileError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     if case .damaged(.unreadable(let errno)) = problem { errno.disposition } else { .refusal }
   }
 }
 
 extension ObjectMigrationError: DisposedError {
-  /// What the error means for the work done before it: that of what a policy or an expression met.
+  /// How the error affects work that is already done: that of what a policy or an expression met.
   package var disposition: ErrorDisposition {
     (cause as? any DisposedError)?.disposition ?? .refusal
   }

@@ -1,6 +1,6 @@
 package import SystemPackage
 
-/// What is wrong with a place that a migration, a rollback or another command writes to.
+/// Why a command cannot write to a file or folder.
 package enum PlaceError: Error, Sendable {
   /// Another process migrates to the same destination, and holds this lock.
   case alreadyRunning(store: FilePath, lock: FilePath)

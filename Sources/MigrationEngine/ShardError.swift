@@ -29,7 +29,7 @@ package struct ShardError: Error, Hashable, Sendable {
 }
 
 extension ShardError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch problem {
     case .coordinatorGone: .system

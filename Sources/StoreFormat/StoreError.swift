@@ -122,7 +122,7 @@ extension StoreError {
 }
 
 extension StoreError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch problem {
     case .damaged: .damage

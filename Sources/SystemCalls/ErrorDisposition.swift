@@ -39,12 +39,12 @@ package struct ErrorDisposition: OptionSet, Hashable, Codable, Sendable {
 
 /// An error that states its disposition.
 package protocol DisposedError: Error {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   var disposition: ErrorDisposition { get }
 }
 
 extension Error {
-  /// What the error means for the work done before it; a fault where its type does not state it.
+  /// How the error affects work that is already done; a fault where its type does not state it.
   package var knownDisposition: ErrorDisposition {
     switch self {
     case let error as any DisposedError: error.disposition
@@ -55,7 +55,7 @@ extension Error {
 }
 
 extension Errno: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch self {
     case .noMemory, .resourceTemporarilyUnavailable, .tooManyOpenFiles, .tooManyOpenFilesInSystem:
@@ -79,7 +79,7 @@ extension Errno: DisposedError {
 }
 
 extension SystemCallError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition { errno.disposition }
 }
 

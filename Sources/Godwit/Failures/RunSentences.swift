@@ -65,7 +65,7 @@ extension MigrationFailure {
     file = folder
   }
 
-  /// Describes a store of which no old one is kept, or none of that name.
+  /// Describes a store without a kept old store, or without one of that name.
   private init(nothingKeptOf store: FilePath, as name: FilePath?) {
     let sentence =
       if let name {

@@ -76,14 +76,14 @@ package struct Assessment: Sendable {
     let prepare = Self.preparation(dropped: dropped, emptied: emptied, defects: defects)
     try survey.reader.connection.run(prepare)
     var counter = RowCounter(survey.reader, prepare: prepare)
-    var own = rules
-    (own.scansAll, own.isOnlyStep) = (strays.scans, steps.count == 1)
+    var rules = rules
+    rules.scansAll = strays.scans
     for step in steps {
       let after = RowStep.composed(before, then: step)
       open.append(
         OpenStep(
-          step: step, before: before, after: after, survey: survey, emptied: emptied, rules: own,
-          counter: &counter))
+          step: step, before: before, after: after, survey: survey, emptied: emptied, rules: rules,
+          isOnly: steps.count == 1, counter: &counter))
       before = after
     }
     leavesConstraints = open.contains(where: \.leavesConstraints)
@@ -238,7 +238,7 @@ extension StoreSchema {
   }
 }
 
-/// What an assessment counts in the rows besides the conditions of its steps.
+/// What an assessment counts in addition to the conditions of its steps.
 struct AssessmentRules: Sendable {
   /// Whether every row is searched for entities that the model does not have, for odd values and
   /// for broken constraints that stay.
@@ -251,8 +251,6 @@ struct AssessmentRules: Sendable {
   var keepsHistory = true
   /// Whether a mapping model's objects have to have mandatory relationships.
   var requiresRules = true
-  /// Whether there is no other step.
-  fileprivate(set) var isOnlyStep = false
 }
 
 /// A step whose conditions are being counted.
@@ -268,7 +266,7 @@ private struct OpenStep {
 
   init(
     step: RowStep, before: MigrationProgram?, after: MigrationProgram?, survey: StoreSurvey,
-    emptied: EmptiedReferences?, rules: AssessmentRules, counter: inout RowCounter
+    emptied: EmptiedReferences?, rules: AssessmentRules, isOnly: Bool, counter: inout RowCounter
   ) {
     self.step = step
     let view = RowView(
@@ -282,14 +280,14 @@ private struct OpenStep {
     let asked = checker.questions(
       step.conditions + (isInferred || rules.requiresRules ? step.mandatoryReferences : []))
     let counted = asked.filter { condition, question in
-      !(rules.leavesConstraints && rules.isOnlyStep)
+      !(rules.leavesConstraints && isOnly)
         || !checker.isKeptByIndex(condition, question: question)
     }
     conditions = counted + (rules.scansAll ? checker.questions(step.keptConstraints) : [])
     self.leavesConstraints = counted.count < asked.count
     // Workers come across what is odd, in the rows of the store and not of a version between.
     let losses = step.possibleLosses.filter {
-      rules.scansAll || !rules.isOnlyStep || !$0.isOfOddValues
+      rules.scansAll || !isOnly || !$0.isOfOddValues
     }
     possibleLosses = losses.compactMap { possible in
       checker.question(possible: possible).map { (possible, $0) }

@@ -2,7 +2,7 @@ package import SystemCalls
 import SystemPackage
 
 extension PageError: DisposedError {
-  /// What the error means for the work done before it.
+  /// How the error affects work that is already done.
   package var disposition: ErrorDisposition {
     switch problem {
     case .read(let code), .write(let code): Errno(rawValue: code).disposition
