@@ -114,6 +114,16 @@ package struct DiskShortage: Hashable, Sendable {
   /// The bytes that an edit of the store itself would write; nil where that is not possible.
   package var neededByEdit: Int64? = nil
 
+  /// Checks that the wanted bytes fit on their file systems.
+  ///
+  /// - Throws: `PlaceError.diskFull`, with all file systems on which they do not.
+  static func requireRoom(
+    for wanted: [(folder: FilePath, bytes: Int64, purpose: String)]
+  ) throws {
+    let shortages = try find(wanted: wanted)
+    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
+  }
+
   /// The file systems on which the wanted bytes do not fit; folders of one device are added up.
   static func find(
     wanted: [(folder: FilePath, bytes: Int64, purpose: String)],
@@ -148,22 +158,20 @@ extension Workspace {
     let isInside = Files.parent(of: paths.result) == paths.work
     let made = isInside ? 0 : (try Files.fileStatusIfPresent(paths.result))?.size ?? 0
     let inside = isInside ? need.work + need.result : need.work
-    let shortages = try DiskShortage.find(wanted: [
+    try DiskShortage.requireRoom(for: [
       (paths.work, max(0, inside - there), isInside ? "work and the new store" : "work"),
       (Files.parent(of: paths.result), isInside ? 0 : max(0, need.result - made), "the new store"),
       (Files.parent(of: paths.destination), need.external, "external files"),
       (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
     ])
-    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   /// Throws where what is left to be written once the result is made has no room.
   func requireSpace(forExternal bytes: Int64) throws {
-    let shortages = try DiskShortage.find(wanted: [
+    try DiskShortage.requireRoom(for: [
       (Files.parent(of: paths.destination), bytes, "external files"),
       (Files.parent(of: paths.result), try copyOfOld(), "the old store, which is kept"),
     ])
-    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   private func copyOfOld() throws -> Int64 {
@@ -193,8 +201,7 @@ extension SourceAccess {
   /// - Throws: `PlaceError.diskFull`.
   static func requireSpace(forPagesOf store: FilePath, in folder: FilePath) throws {
     let bytes = try Files.fileStatusIfPresent(FilePath("\(store)-wal"))?.size ?? 0
-    let shortages = try DiskShortage.find(wanted: [(folder, bytes, "the pages of the -wal")])
-    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
+    try DiskShortage.requireRoom(for: [(folder, bytes, "the pages of the -wal")])
   }
 
   /// Checks that there is room for a copy of a store with its `-wal` and `-journal`.
@@ -205,10 +212,9 @@ extension SourceAccess {
     for suffix in [""] + StoreFile.changeSuffixes {
       bytes += try Files.fileStatusIfPresent(FilePath(store.string + suffix))?.size ?? 0
     }
-    let shortages = try DiskShortage.find(wanted: [
+    try DiskShortage.requireRoom(for: [
       (folder, bytes, "a copy of the store with its -wal")
     ])
-    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 }
 

@@ -88,11 +88,10 @@ struct StoreEditor {
 
   private func requireSpace(_ edit: StoreEdit) throws {
     let folder = Files.parent(of: store)
-    let shortages = try DiskShortage.find(wanted: [
+    try DiskShortage.requireRoom(for: [
       (folder, edit.journalBytes, "the original pages"),
       (folder, max(0, edit.bytesAfter - edit.bytesBefore), "new pages"),
     ])
-    if !shortages.isEmpty { throw PlaceError.diskFull(shortages) }
   }
 
   private func cleanUp() -> [HandoverNote] {
