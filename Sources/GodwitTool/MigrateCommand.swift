@@ -171,7 +171,7 @@ struct MigrateCommand: AsyncParsableCommand {
     } catch {
       let failure = MigrationFailure(error)
       let reports: [() throws -> Void] = files.map { file in { try file.write(failure) } }
-      for unwritten in Self.failures(of: reports) { Self.tell(unwritten, log: log) }
+      for unwritten in MigrationFailure.failures(of: reports) { Self.tell(unwritten, log: log) }
       throw error
     }
     for note in result.notes {
@@ -189,27 +189,15 @@ struct MigrateCommand: AsyncParsableCommand {
         Terminal.standardError.line(text: "godwit: note: \(note)")
       }
     }
-    let failures = Self.failures(of: writing)
+    let failures = MigrationFailure.failures(of: writing)
     for other in failures.dropFirst() { Self.tell(other, log: log) }
     if let first = failures.first { throw first }
     log?.show(.done(outcome: result.outcome, rows: result.rows))
   }
 
-  /// Carries out each of several pieces of work, whatever becomes of the others; what failed.
-  static func failures(of work: [() throws -> Void]) -> [any Error] {
-    work.compactMap { piece in
-      do {
-        try piece()
-        return nil
-      } catch {
-        return error
-      }
-    }
-  }
-
   /// Reports a failure besides the one with which the command ends.
-  private static func tell(_ error: any Error, log: EventLog?) {
-    for sentence in MigrationFailure(error).sentences {
+  private static func tell(_ failure: MigrationFailure, log: EventLog?) {
+    for sentence in failure.sentences {
       if let log {
         log.show(.message(sentence, level: .warning, facts: [:]))
       } else {

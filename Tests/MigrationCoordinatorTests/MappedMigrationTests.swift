@@ -4,101 +4,16 @@ import GRDB
 import Godwit
 import Mapping
 import MappingFiles
-import ModelFiles
 import ObjectMigration
 import ObjectModel
 import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
-import TestPolicies
 import TestSupport
 import Testing
 
 @testable import MigrationCoordinator
-
-/// A store, two models and a mapping model between them: readers with their cards, and two
-/// entities that nothing joins to anything.
-struct GivenMapping {
-  let given: GivenMigration
-  var mapping: MappingModel
-  var policies = MigrationPolicies()
-
-  init(rows: Int64 = 400) throws {
-    given = try GivenMigration(from: Self.old, to: Self.new, rows: rows)
-    let inference = MappingInference(from: Self.old, to: Self.new)
-    mapping = .inferred(inference, source: Self.old, destination: Self.new)
-    policies.registerOdd()
-    policies.registerLossy()
-    let shout = try ValueExpression(format: "uppercase($source.word)")
-    change("Lonely") { mapping in
-      let index = mapping.attributeMappings.firstIndex { $0.name == "shout" } ?? 0
-      mapping.attributeMappings[index].valueExpression = shout
-    }
-  }
-
-  mutating func change(_ entity: String, _ body: (inout Mapping.EntityMapping) -> Void) {
-    for index in mapping.entityMappings.indices
-    where mapping.entityMappings[index].destinationEntityName == entity {
-      body(&mapping.entityMappings[index])
-    }
-  }
-
-  mutating func setPolicy(_ name: String, of entity: String) {
-    change(entity) {
-      $0.migrationPolicyClassName = name
-      $0.kind = .custom
-    }
-  }
-
-  func request(workers: Int = 2, output: String = "New.sqlite") throws -> MigrationRequest {
-    let file = given.folder.appending("Map.json")
-    try Files.writeFileAtomically(Array(MappingText.text(mapping: mapping).utf8), to: file)
-    var request = given.request(workers: workers, output: given.folder.appending(output))
-    request.mappings = [file]
-    request.policies = policies.factories
-    return request
-  }
-
-  func run(
-    _ request: MigrationRequest, _ launcher: (any WorkerLauncher)? = nil
-  ) async throws -> MigrationReport {
-    try await given.run(request, launcher ?? InProcessLauncher(policies: policies))
-  }
-
-  /// The error that a migration ends with; nothing is left of it.
-  func failure(_ request: MigrationRequest? = nil) async throws -> (any Error)? {
-    let request = try request ?? self.request()
-    let (bytes, names) = (try given.bytes(given.store), try given.names)
-    var found: (any Error)?
-    do { _ = try await run(request) } catch { found = error }
-    #expect(try given.bytes(given.store) == bytes)
-    #expect(try given.names == names)
-    return found
-  }
-
-  private static func made(_ make: () throws -> ManagedObjectModel) -> ManagedObjectModel {
-    do { return try make() } catch { preconditionFailure("\(error)") }
-  }
-
-  static let old = made {
-    try ManagedObjectModel(
-      Entity("Card", [.optional("code")], [.toOne("reader", "Reader", inverse: "cards")]),
-      Entity("Lonely", [.optional("word")]), Entity("Other", [.optional("number", .integer32)]),
-      Entity("Gone", [.optional("text")]),
-      Entity("Reader", [.optional("name")], [.toMany("cards", "Card", inverse: "reader")]))
-  }
-
-  static let new = made {
-    try ManagedObjectModel(
-      Entity(
-        "Card", [.optional("code"), .optional("note")],
-        [.toOne("reader", "Reader", inverse: "cards")]),
-      Entity("Lonely", [.optional("word"), .optional("shout")]),
-      Entity("Other", [.optional("number", .integer64)]),
-      Entity("Reader", [.optional("name")], [.toMany("cards", "Card", inverse: "reader")]))
-  }
-}
 
 @Suite(.scratchFolder) struct MappedMigrationTests {
   private func vacuumed(_ path: FilePath) throws -> [UInt8] {
@@ -339,85 +254,5 @@ struct GivenMapping {
     #expect(!report.resumed)
     let reader = try StoreReader(immutable: first.destination)
     #expect(try reader.number(sql: "SELECT count(ZSHOUT) FROM ZLONELY") == 0)
-  }
-}
-
-/// Rules that objects of several groups break.
-@Suite(.scratchFolder) struct MappedValidationTests {
-  private let old: ManagedObjectModel
-  private let new: ManagedObjectModel
-
-  init() throws {
-    old = try ManagedObjectModel(
-      Entity("Lonely", [.optional("word")]), Entity("Other", [.optional("number", .integer32)]))
-    new = try ManagedObjectModel(
-      Entity("Lonely", [.mandatory("word")]),
-      Entity("Other", [.mandatory("number", .integer32)]))
-  }
-
-  private func given() throws -> (GivenMapping, MigrationRequest) {
-    var given = try GivenMapping(from: old, to: new)
-    // A constant would be refused before any object is made.
-    let nothing = try ValueExpression(format: "TERNARY($source.objectID == nil, nil, nil)")
-    for entity in ["Lonely", "Other"] {
-      given.change(entity) { mapping in
-        for index in mapping.attributeMappings.indices {
-          mapping.attributeMappings[index].valueExpression = nothing
-        }
-      }
-    }
-    var request = try given.request()
-    // What the mappings put nil in the place of.
-    request.lossConsent = .some(["Lonely.word", "Other.number"])
-    return (given, request)
-  }
-
-  @Test func `violations of all groups are told together`() async throws {
-    let (given, request) = try given()
-    let error = try await given.failure(request) as? ObjectMigrationError
-    #expect(error?.problem == .invalid(violations: 40))
-    #expect(Set(error?.violations.map(\.entity) ?? []) == ["Lonely", "Other"])
-    let sentences = MigrationFailure(error ?? MigrationFailure(.bug, "")).sentences
-    #expect(sentences.count == 3)
-    #expect(
-      sentences.contains {
-        $0.hasPrefix("Other.number, 20 objects (Z_PK 1, 2, 3,") && $0.hasSuffix("[1570].")
-      })
-  }
-
-  @Test func `violations are counted where they are only to be told`() async throws {
-    var (given, request) = try given()
-    request.validation = .report
-    let report = try await given.run(request)
-    #expect(report.violations == 40)
-    #expect(report.firstViolations.count == 40)
-    request.validation = .off
-    request.output = given.given.folder.appending("Off.sqlite")
-    #expect(try await given.run(request).violations == 0)
-  }
-
-  @Test func `violations in the middle of several stages are counted as well`() async throws {
-    var (given, request) = try given()
-    let last = try ManagedObjectModel(
-      Entity("Lonely", [.optional("word"), .optional("later")]),
-      Entity("Other", [.optional("number", .integer32)]))
-    let bundle = try given.given.bundle(of: [old, new, last])
-    (request.target, request.validation, request.isStepwise) = ([bundle], .report, true)
-    let launcher = FaultyLauncher { document, _ in
-      if document.source.hasSuffix("step-1.sqlite") { throw CancellationError() }
-      return nil
-    }
-    await #expect(throws: MigrationError.self) { try await given.given.run(request, launcher) }
-    let report = try await given.run(request)
-    #expect(report.resumed && report.accounts.count == 2)
-    #expect(report.violations == 40 && report.firstViolations.count == 40)
-  }
-}
-
-extension GivenMapping {
-  /// Any two models, whose mapping can be inferred, with twenty objects of each entity.
-  init(from old: ManagedObjectModel, to new: ManagedObjectModel) throws {
-    given = try GivenMigration(from: old, to: new, rows: 40)
-    mapping = .inferred(MappingInference(from: old, to: new), source: old, destination: new)
   }
 }

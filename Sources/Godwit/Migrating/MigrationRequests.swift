@@ -115,6 +115,18 @@ extension MigrationFailure {
     }
   }
 
+  /// Runs all blocks, also after one that fails; the failures in their order.
+  package static func failures(of blocks: [() throws -> Void]) -> [MigrationFailure] {
+    blocks.compactMap { block in
+      do {
+        try block()
+        return nil
+      } catch {
+        return MigrationFailure(error)
+      }
+    }
+  }
+
   /// Runs a block that calls a closure of the library's user, whose errors leave as they are.
   static func catching<Argument, Answer, Result>(
     around closure: (Argument) throws -> Answer,

@@ -79,17 +79,15 @@ public struct MigrationReceiptFiles: Sendable {
     }
     let receipt = try MigrationFailure.catching { try describe(report) }
     // One that cannot be written keeps no other from being written.
-    var failures: [MigrationFailure] = []
-    for file in files {
-      do throws(MigrationFailure) {
-        try file.write(
-          MigrationReportFile.isPage(file.path)
-            ? receipt.page(of: report) : try JSONOutput.text(value: receipt).text + "\n",
-          as: "the migration is done, but its receipt")
-      } catch {
-        failures.append(error)
-      }
-    }
+    let failures = MigrationFailure.failures(
+      of: files.map { file in
+        {
+          try file.write(
+            MigrationReportFile.isPage(file.path)
+              ? receipt.page(of: report) : try JSONOutput.text(value: receipt).text + "\n",
+            as: "the migration is done, but its receipt")
+        }
+      })
     guard failures.isEmpty else {
       throw MigrationFailure(.cannotWrite, failures.flatMap(\.sentences))
     }

@@ -1,0 +1,46 @@
+import Foundation
+import MigrationStatus
+import Planning
+import SystemCalls
+import SystemPackage
+
+extension StoreUpkeep {
+  /// Files with names that only an unfinished write gives.
+  func leftovers() throws -> [FilePath] {
+    let own = store.lastComponent?.string ?? ""
+    let folder = Files.parent(of: store)
+    var found: [FilePath] = []
+    for name in try Files.listDirectory(folder) {
+      if let rest = name.string.rest(behind: own), LeftoverName(rest) != nil {
+        found.append(folder.appending(name))
+      }
+    }
+    let external = OldExternalFiles.folder(of: store)
+    guard try Files.fileStatusIfPresent(external)?.isDirectory == true else { return found }
+    for name in try Files.listDirectory(external) where name.extension == "godwit-part" {
+      if FilePath.Component(name.stem).map(OldExternalFiles.isName) == true {
+        found.append(external.appending(name))
+      }
+    }
+    return found
+  }
+}
+
+/// What is behind a store's name in the name of a file that a kill may leave.
+private struct LeftoverName {
+  init?(_ rest: Substring) {
+    let whole = WorkFileName.withoutTemporarySuffix(rest).map { String($0) }
+    if let whole, [KeptStores.suffix, InstantSwap.suffix].contains(whole) { return }
+    if let rest = Self.rest(of: rest, after: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
+      return
+    }
+    guard let result = Self.rest(of: rest, after: ".godwit-result-") else { return nil }
+    guard UUID(uuidString: String(result.prefix(36))) != nil,
+      Workspace.resultSuffixes.contains(String(result.dropFirst(36)))
+    else { return nil }
+  }
+
+  private static func rest(of name: Substring, after start: String) -> Substring? {
+    name.hasPrefix(start) ? name.dropFirst(start.count) : nil
+  }
+}

@@ -1,0 +1,117 @@
+import MigrationEngine
+import Planning
+import Schema
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+extension Migration {
+  /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
+  /// it had renamed the result.
+  ///
+  /// - Throws: `outputExists` where it was made from something else, or where that is unknown.
+  func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
+    if let made = OutcomeKeeper.made(at: output),
+      made.isFile(try Files.fileStatus(output, followLinks: false))
+    {
+      guard try made.isMade(by: request, target: target) else {
+        throw PlaceError.outputExists(output)
+      }
+      guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
+        return report(.alreadyThere)
+      }
+      // That run was killed before it had removed its work folder.
+      var report = report(.finishedEarlier)
+      report.handoverNotes = remove(try Workspace.open(paths, store: request.store))
+      return report
+    }
+    let journal = SwapJournal(paths)
+    guard try journal.isFinished(output) else { throw PlaceError.outputExists(output) }
+    let workspace = try Workspace.open(paths, store: request.store)
+    guard try journal.isFinished(output),
+      try workspace.runInputs()?.isMade(by: request, target: target) ?? true
+    else { throw PlaceError.outputExists(output) }
+    var report = report(.finishedEarlier)
+    report.handoverNotes = remove(workspace)
+    return report
+  }
+
+  /// Copies a store that already has the target's model to the output, if requested.
+  func current(
+    _ survey: StoreSurvey, target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper,
+    work: inout Work
+  ) throws -> MigrationReport {
+    let earlier = try workspace.runInputs()
+    // What was done for this store, to make another one of it, still serves.
+    work.isOwn =
+      work.wasSwapped || earlier?.isMade(for: survey.access.fingerprint) != true
+    guard request.copiesIfCurrent, request.output != nil else {
+      return report(work.wasSwapped ? .finishedEarlier : .alreadyCurrent)
+    }
+    guard work.isOwn else {
+      throw PlaceError.otherRun(work: workspace.paths.work, [.targetModel])
+    }
+    let result = workspace.paths.result
+    try Files.removeRegularFile(result)
+    try SourceFile.copy(survey.access.readable, to: result)
+    if request.givesNewUUID { try StoreConnection.setNewUUID(result) }
+    if request.resultUsesWAL(from: survey) {
+      try StoreConnection.setWAL(result)
+    }
+    let files = ExternalFiles(schema: survey.schema, result: result, names: ExternalNames())
+    var report = report(.copied)
+    try survey.access.requireUntouched()
+    try hand(
+      over: files, from: request.store, survey: survey, workspace: workspace, keeper: keeper,
+      in: &report
+    ) { try ModelChecksums(target: target, route: nil) }
+    return report
+  }
+
+  /// The report of a run that had nothing to migrate.
+  func report(_ outcome: MigrationReport.Outcome) -> MigrationReport {
+    MigrationReport(
+      outcome: outcome, store: request.store.string, destination: request.destination.string)
+  }
+
+  /// The bytes that external files may take where there are none of their names yet.
+  private func bytesToBring(_ files: ExternalFiles, from store: FilePath) -> Int64 {
+    if store == request.destination || files.schema.externalColumns.isEmpty { return 0 }
+    return max(
+      0,
+      MigrationPaths.externalBytes(of: store)
+        - MigrationPaths.externalBytes(of: request.destination))
+  }
+
+  /// Brings the external files of a result, and puts it where it belongs.
+  func hand(
+    over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
+    keeper: OutcomeKeeper, in report: inout MigrationReport,
+    models: @escaping () throws -> ModelChecksums
+  ) throws {
+    try workspace.requireSpace(forExternal: bytesToBring(files, from: store))
+    var brought = ExternalFiles.Brought()
+    do {
+      try files.bring(from: store, to: request.destination, into: &brought)
+      try survey.access.requireOneState(
+        missing: store == request.store ? brought.missing : [])
+      report.missingExternalFiles =
+        Set(report.missingExternalFiles + brought.missing).sorted()
+      let outcome = try ResultHandover(
+        request: request, survey: survey, files: files, workspace: workspace
+      ) { status in
+        try keeper.note(
+          MadeOutput(
+            status, of: request, from: survey.access.fingerprint, by: models()
+          ).text())
+      }.run()
+      report.oldStore = outcome.oldStore?.string
+      report.handoverNotes += outcome.notes
+    } catch {
+      // Nothing names them, and the next run copies them again.
+      brought.remove()
+      throw error
+    }
+  }
+}
