@@ -120,7 +120,7 @@ struct Workspace {
 
   /// What is behind the name of a result in the names of files that are made of it.
   static let resultSuffixes =
-    [""] + StoreFile.logSuffixes + ["-kept", "-link", "-probe", "-fenced"]
+    StoreFile.suffixes + ["-kept", "-link", "-probe", "-fenced"]
 
   /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }

@@ -76,7 +76,7 @@ struct GenerationOutput {
 
   /// Removes what was written; what cannot be removed remains under its temporary name.
   func discard() {
-    for suffix in [""] + StoreFile.logSuffixes {
+    for suffix in StoreFile.suffixes {
       _ = try? Files.remove(FilePath("\(partialStore.string)\(suffix)"))
     }
     try? ExternalDataFolder.remove(support: partialSupport)

@@ -171,7 +171,7 @@ package final class SourceAccess: Sendable {
   {
     if isCopy { return self }
     let (path, folder) = try snapshot()
-    for suffix in [""] + StoreFile.logSuffixes {
+    for suffix in StoreFile.suffixes {
       try Files.remove(FilePath(path.string + suffix))
     }
     try SourceFile.copy(readable, to: path)
@@ -200,7 +200,7 @@ package final class SourceAccess: Sendable {
   private static func copy(
     _ store: FilePath, to copy: FilePath, from before: SourceState
   ) throws -> SourceState? {
-    for suffix in [""] + StoreFile.logSuffixes {
+    for suffix in StoreFile.suffixes {
       try Files.remove(FilePath(copy.string + suffix))
     }
     try Files.cloneOrCopy(from: store, to: copy)

@@ -1,4 +1,4 @@
-extension String {
+extension StringProtocol where SubSequence == Substring {
   /// What the name of a file has behind another name; nil where it does not begin with it.
   ///
   /// File systems compare bytes: names that look alike may be those of two files.

@@ -37,6 +37,16 @@ package final class RegionLock: Sendable {
     return try lock.take(kind, bytes: bytes) ? lock : nil
   }
 
+  /// Locks bytes of a file that is open for reading and writing, as `acquire(_:kind:bytes:)` does;
+  /// the other locks of this opening do not conflict.
+  package static func acquireExclusive(
+    _ file: FileDescriptor, path: FilePath, bytes: Range<Int64>
+  ) throws(SystemCallError) -> RegionLock? {
+    let descriptor = try calling(.open, path: path) { try file.duplicate() }
+    let lock = RegionLock(path: path, descriptor: descriptor)
+    return try lock.take(.exclusive, bytes: bytes) ? lock : nil
+  }
+
   /// Makes the lock an exclusive one of a run of bytes around its own, in one step; false when
   /// another process is in the way, and the lock is what it was.
   package func makeExclusive(bytes: Range<Int64>) throws(SystemCallError) -> Bool {
@@ -48,6 +58,13 @@ package final class RegionLock: Sendable {
   ///
   /// The kernel knows it for files of the user, and with the right CAP_LEASE for others.
   package var isOnlyOpening: Bool { csystem_is_only_opening(descriptor.rawValue) == 1 }
+
+  /// Overwrites the first bytes of the locked file, by which SQLite recognizes a database.
+  package func clearStart() throws(SystemCallError) {
+    try calling(.write, path: path) {
+      _ = try descriptor.writeAll(toAbsoluteOffset: 0, [UInt8](repeating: 0, count: 100))
+    }
+  }
 
   /// The status of the locked file, whatever the path leads to now.
   package var status: FileStatus {

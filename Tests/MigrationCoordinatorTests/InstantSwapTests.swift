@@ -56,7 +56,7 @@ import Testing
     let pipe = Pipe()
     other.standardOutput = pipe
     try other.run()
-    defer { other.terminate() }
+    defer { kill(other.processIdentifier, SIGKILL) }
     _ = pipe.fileHandleForReading.availableData
     let old = try bytes(store)
     let error = #expect(throws: StoreError.self) { try swap() }

@@ -238,7 +238,7 @@ import Testing
     idle.standardOutput = said
     try idle.run()
     defer {
-      idle.terminate()
+      kill(idle.processIdentifier, SIGKILL)
       idle.waitUntilExit()
     }
     _ = said.fileHandleForReading.readData(ofLength: 1)

@@ -5,7 +5,9 @@
    GODWIT_CALLS_IN       the folder; calls on other files are not counted
    GODWIT_CALLS_OF       coordinator, worker or any
    GODWIT_CALLS_AT       the number of the call, from 1
-   GODWIT_CALLS_DO       kill, short, the number of an error, or full: from there on no room is left
+   GODWIT_CALLS_DO       kill, short, the number of an error, or full: from there on no room is
+                         left; visit: a command runs, and once it has ended the call is made
+   GODWIT_CALLS_VISIT    that command
    GODWIT_CALLS_LOG      a file that gets a line for each call
    GODWIT_CALLS_WITHOUT  flags: renames with flags are not supported; links: nor are second names
    GODWIT_CALLS_KINDS    such as unlink,rmdir: only these calls are counted
@@ -32,7 +34,8 @@ enum { PASS, FAIL, SHORTEN };
 
 static _Atomic long *counter;
 static long at = -1;
-static int error_number, is_kill, is_short, is_full, wanted = 3, role = 1, log_file = -1, is_set;
+static int error_number, is_kill, is_short, is_full, is_visit;
+static int wanted = 3, role = 1, log_file = -1, is_set;
 static int without_flags, without_links;
 static const char *folder, *kinds, *but;
 
@@ -67,6 +70,7 @@ static void set_up(void) {
     is_kill = !strcmp(act, "kill");
     is_short = !strcmp(act, "short");
     is_full = !strcmp(act, "full");
+    is_visit = !strcmp(act, "visit");
     error_number = is_full ? ENOSPC : atoi(act);
   }
   const char *log = getenv("GODWIT_CALLS_LOG");
@@ -108,6 +112,10 @@ static int reach(const char *call, const char *path, int takes_room) {
     for (;;) syscall(SYS_pause);
   }
   if (is_short) return SHORTEN;
+  if (is_visit) {
+    if (system(getenv("GODWIT_CALLS_VISIT"))) abort();
+    return PASS;
+  }
   errno = error_number;
   return FAIL;
 }

@@ -18,13 +18,14 @@ class Calls:
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o", self.library,
                         os.path.join(HERE, "failing_calls.c"), "-ldl"], check=True)
 
-    def environment(self, inside, at=None, do=None, of="any", log=None, without=None, kinds=None):
+    def environment(self, inside, at=None, do=None, of="any", log=None, without=None, kinds=None,
+                    visit=None):
         """The environment of a run that has one call harmed; `counted` reads what came of it."""
         handle, counter = tempfile.mkstemp(dir=self.folder)
         os.close(handle)
         out = {"LD_PRELOAD": self.library, "GODWIT_CALLS": counter, "GODWIT_CALLS_IN": inside,
                "GODWIT_CALLS_OF": of, "GODWIT_CALLS_BUT": BUT}
-        more = {"AT": at, "DO": do, "LOG": log, "WITHOUT": without, "KINDS": kinds}
+        more = {"AT": at, "DO": do, "LOG": log, "WITHOUT": without, "KINDS": kinds, "VISIT": visit}
         out.update({f"GODWIT_CALLS_{k}": str(v) for k, v in more.items() if v is not None})
         return out
 

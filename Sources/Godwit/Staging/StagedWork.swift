@@ -99,7 +99,7 @@ final class StagedWork {
 
   /// Removes a store of the folder with its logs and external files.
   func removeStore(_ store: FilePath) throws {
-    for suffix in [""] + StoreFile.logSuffixes {
+    for suffix in StoreFile.suffixes {
       try Files.removeRegularFile(FilePath(store.string + suffix))
     }
     try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))

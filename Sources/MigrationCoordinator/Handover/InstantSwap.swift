@@ -48,20 +48,21 @@ struct InstantSwap {
         do {
           // Its lock shows others that it is not abandoned.
           _ = try FileLock.holds(file, path: made)
+          guard
+            let new = try RegionLock.acquireExclusive(
+              file, path: made, bytes: SourceAccess.lockBytes)
+          else { throw StoreError(problem: .inUse, store: made) }
           try write(result, to: file, at: made)
           FaultPoint.instantWritten.reached()
           try keep(kept, status)
           FaultPoint.instantKept.reached()
-          try Files.rename(made, to: store)
-          FaultPoint.instantSwapped.reached()
+          try NameExchange(
+            store: store, old: lock, new: new, oldName: kept, newName: made, keepsNew: false
+          ).run(reached: .instantSwapped)
         } catch {
-          let own = try? Files.fileStatus(of: file)
-          // Some network file systems report a failure after they have done the rename.
-          if let own, (try? Files.fileStatus(store).isSameFile(as: own)) != true {
-            _ = try? Files.remove(made)  // the failure that counts is the first
-            _ = try? Self.removeUnfinished(of: store, among: [])
-            throw error
-          }
+          _ = try? Files.remove(made)  // the failure that counts is the first
+          _ = try? Self.removeUnfinished(of: store, among: [])
+          throw error
         }
         var notes: [HandoverNote] = []
         let folder = Files.parent(of: store)

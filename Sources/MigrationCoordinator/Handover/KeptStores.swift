@@ -212,7 +212,7 @@ struct KeptStores {
 
   /// Whether anything has the name, or one that SQLite would take for a part of it.
   static func isOccupied(_ store: FilePath) throws -> Bool {
-    try ([""] + StoreFile.logSuffixes).contains { suffix in
+    try StoreFile.suffixes.contains { suffix in
       try Files.fileStatusIfPresent(FilePath("\(store)\(suffix)"), followLinks: false) != nil
     }
   }

@@ -31,16 +31,12 @@ private struct LeftoverName {
   init?(_ rest: Substring) {
     let whole = WorkFileName.withoutTemporarySuffix(rest).map { String($0) }
     if let whole, [KeptStores.suffix, InstantSwap.suffix].contains(whole) { return }
-    if let rest = Self.rest(of: rest, after: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
+    if let rest = rest.rest(behind: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
       return
     }
-    guard let result = Self.rest(of: rest, after: ".godwit-result-") else { return nil }
+    guard let result = rest.rest(behind: ".godwit-result-") else { return nil }
     guard UUID(uuidString: String(result.prefix(36))) != nil,
       Workspace.resultSuffixes.contains(String(result.dropFirst(36)))
     else { return nil }
-  }
-
-  private static func rest(of name: Substring, after start: String) -> Substring? {
-    name.hasPrefix(start) ? name.dropFirst(start.count) : nil
   }
 }

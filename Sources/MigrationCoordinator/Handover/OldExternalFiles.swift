@@ -170,7 +170,7 @@ struct OldExternalFiles {
   /// Whether another file than those with these names would.
   func isShared(but names: [String]) throws -> Bool {
     let own = names + [store.lastComponent?.string ?? ""]
-    let logs = own.flatMap { name in ([""] + StoreFile.logSuffixes).map { name + $0 } }
+    let logs = own.flatMap { name in StoreFile.suffixes.map { name + $0 } }
     let parent = Files.parent(of: store)
     return try Files.listDirectory(parent).contains { name in
       guard name.stem == store.lastComponent?.stem, !logs.contains(name.string) else {

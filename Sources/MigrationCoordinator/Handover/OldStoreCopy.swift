@@ -22,7 +22,7 @@ extension StoreUpkeep {
     let output = try Files.resolvedFolder(of: path)
     try CompanionName.requireFree(output, besides: [store])
     return try withWorkspace { _ in
-      for suffix in [""] + StoreFile.logSuffixes {
+      for suffix in StoreFile.suffixes {
         let found = FilePath("\(output)\(suffix)")
         guard try Files.fileStatusIfPresent(found, followLinks: false) == nil else {
           throw PlaceError.outputExists(found)

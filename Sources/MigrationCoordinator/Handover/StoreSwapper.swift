@@ -28,8 +28,12 @@ struct StoreSwapper {
   let journal: SwapJournal
   /// A name in the work folder, or next to the store, from which others are derived.
   let scratch: FilePath
+  /// What the old store is called until it has the name under which it is kept, or is gone.
+  private var spareName: FilePath { FilePath("\(scratch)-kept") }
   /// The exclusive lock of the store, where it is held already.
   var lock: RegionLock? = nil
+  /// The exclusive lock of what takes its place, where it is held already.
+  var newLock: RegionLock? = nil
 
   /// Swaps `result`, which lies on the same file system, with the store.
   ///
@@ -39,36 +43,41 @@ struct StoreSwapper {
     let lock = try settling.lock(held: self.lock)
     return try withExtendedLifetime(lock) {
       try settling.settle()
-      let own = SwapJournal.Identity(try Files.fileStatus(result))
       do {
-        try replace(with: result)
+        guard
+          let new = try newLock
+            ?? RegionLock.acquire(result, kind: .exclusive, bytes: SourceAccess.lockBytes)
+        else { throw StoreError(problem: .inUse, store: result) }
+        try NameExchange(
+          store: store, old: lock, new: new, oldName: nameOld(besides: result), newName: result,
+          keepsNew: restored != nil
+        ).run(reached: .coordinatorSwapped)
       } catch {
-        // Some network file systems report a failure after they have done the rename.
-        guard (try? own.isThere(store)) == true else {
-          // What cannot be undone now is undone by the next run, which finds the journal.
-          _ = try? journal.recover()
-          throw error
-        }
+        // What cannot be undone now is undone by the next run, which finds the journal.
+        _ = try? journal.recover()
+        throw error
       }
-      FaultPoint.coordinatorSwapped.reached()
       return cleanUp()
     }
   }
 
-  /// Everything up to the rename that counts.
-  private func replace(with result: FilePath) throws {
+  /// Does everything up to the rename that counts.
+  ///
+  /// - Returns: another name of the old store, where the file system gives it one.
+  private func nameOld(besides result: FilePath) throws -> FilePath? {
     let status = try Files.fileStatus(store)
     var replaced = SwapJournal.Replaced(
       store: .init(status), keptFile: .init(status), obsolete: obsolete)
     let old = OldExternalFiles(store: store)
     var links: [FilePath.Component] = []
+    let canLink = try Self.canLink(store, probing: FilePath("\(scratch)-link"))
     var copy: FilePath?
     if let kept {
       guard let missing = try old.missing(for: kept) else {
         throw PlaceError.outputExists(OldExternalFiles.folder(of: kept))
       }
       links = missing
-      copy = try copyIfNeeded()
+      copy = canLink ? nil : try self.copy()
       if let copy { replaced.keptFile = .init(try Files.fileStatus(copy)) }
       replaced.kept = kept.lastComponent?.string
       replaced.links = links.map(\.string)
@@ -98,8 +107,12 @@ struct StoreSwapper {
       }
       try Files.syncDirectory(Files.parent(of: kept))
       FaultPoint.coordinatorKept.reached()
+    } else if canLink {
+      try Files.removeRegularFile(spareName)
+      try Files.link(from: store, to: spareName)
+      return spareName
     }
-    try Files.rename(result, to: store)
+    return canLink ? kept : nil
   }
 
   /// Has the new name on the disk, and removes what only the old store named.
@@ -108,6 +121,9 @@ struct StoreSwapper {
     let folder = Files.parent(of: store)
     HandoverNote.collect(.notSynced, at: folder, in: &notes) {
       try Files.syncDirectory(folder)
+    }
+    HandoverNote.collect(.notRemoved, at: spareName, in: &notes) {
+      try Files.removeRegularFile(spareName)
     }
     // What only the old store names goes once it cannot come back.
     if notes.isEmpty {
@@ -127,10 +143,9 @@ struct StoreSwapper {
     return missing.filter { restored.externalFiles.contains($0.string) }
   }
 
-  /// A copy of the store, where it cannot have a second name.
-  private func copyIfNeeded() throws -> FilePath? {
-    guard try !Self.canLink(store, probing: FilePath("\(scratch)-link")) else { return nil }
-    let copy = FilePath("\(scratch)-kept")
+  /// Copies a store that cannot have a second name.
+  private func copy() throws -> FilePath {
+    let copy = spareName
     try Files.removeRegularFile(copy)
     let before = try Files.fileStatus(store)
     try Files.cloneOrCopy(from: store, to: copy)

@@ -76,11 +76,13 @@ package struct StoreUpkeep: Sendable {
       return try withExtendedLifetime(lock) {
         let own = OldExternalFiles(store: store)
         let after = try kept.freeName(.after) { try own.missing(for: $0) == nil }
-        var notes = try StoreSwapper(
+        try SourceAccess.requireNoWriters(of: old, holding: lock)
+        var swapper = StoreSwapper(
           store: store, fingerprint: try SourceFingerprint(of: store), kept: after,
           obsolete: try own.unnamed(by: entry), restored: entry, journal: SwapJournal(paths),
-          scratch: workspace.paths.result
-        ).swap(old)
+          scratch: workspace.paths.result)
+        swapper.newLock = lock
+        var notes = try swapper.swap(old)
         let record = OutcomeFile(beside: store)
         HandoverNote.collect(.notRecorded, at: record.path, in: &notes) {
           try record.change { $0.restore(old) }

@@ -151,12 +151,12 @@ struct SwapJournal {
     }
     // If another process has the store open, SQLite has restored it, and a journal belongs to that
     // process.
-    let lock =
-      isLocked
-      ? nil
-      : try RegionLock.acquire(destination, kind: .exclusive, bytes: SourceAccess.lockBytes)
-    guard isLocked || lock != nil else { throw StoreError(problem: .inUse, store: destination) }
-    try SourceAccess.requireNoWriters(of: destination)
+    var lock: RegionLock?
+    if !isLocked {
+      lock = try RegionLock.acquire(destination, kind: .exclusive, bytes: SourceAccess.lockBytes)
+      guard lock != nil else { throw StoreError(problem: .inUse, store: destination) }
+      try SourceAccess.requireNoWriters(of: destination)
+    }
     try withExtendedLifetime(lock) {
       guard isJournaled else { return }
       let note = try RollbackJournal(path).flatMap { UndoNote($0) }

@@ -55,7 +55,7 @@ package struct StoreSalvage {
   ///
   /// - Throws: `StoreError` with `notSalvageable` where a table cannot be read at all.
   package func copy(to path: FilePath) throws -> SalvagedStore {
-    for suffix in [""] + StoreFile.logSuffixes {
+    for suffix in StoreFile.suffixes {
       try Files.remove(FilePath(path.string + suffix))
     }
     return try run(in: path, keepsRows: true)
