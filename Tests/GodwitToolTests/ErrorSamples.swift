@@ -38,7 +38,10 @@ enum ErrorSamples {
     ].map { .condition($0, count: 2, keys: [1, 7]) }
 
   private static let entities: [Refusal.Reason] =
-    [.hierarchiesMerged(roots: ["Book", "Film"])]
+    [
+      .hierarchiesMerged(roots: ["Book", "Film"]), .tableTooWide(columns: 2_100),
+      .tableNameTaken("ZBOOK", by: ["Book", "BOOK"]),
+    ]
     + [
       Condition.Demand.noObjectsOfAbstract, .unique(properties: ["isbn"]),
       .defaultsDiffer(properties: ["isbn"]),

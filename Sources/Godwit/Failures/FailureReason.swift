@@ -27,6 +27,10 @@ extension MigrationFailure {
       case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
       /// An attribute has no known stored form.
       case storedFormUnknown(String)
+      /// The table of a hierarchy would need more columns than SQLite allows.
+      case tableTooWide(columns: Int)
+      /// A table would have the name of another one or of one of Core Data's own.
+      case tableNameTaken(String, by: [String])
       /// A relationship's columns in the source cannot become those of the destination.
       case relationshipForm
       /// A new attribute is mandatory and has no default value, and there are objects.
@@ -111,6 +115,8 @@ extension MigrationFailure.Reason.Cause {
     case .triggerNotKept: "triggerNotKept"
     case .renamingAmbiguous: "renamingAmbiguous"
     case .storedFormUnknown: "storedFormUnknown"
+    case .tableTooWide: "tableTooWide"
+    case .tableNameTaken: "tableNameTaken"
     case .relationshipForm: "relationshipForm"
     case .mandatoryWithoutDefault: "mandatoryWithoutDefault"
     case .defaultNotStorable: "defaultNotStorable"

@@ -82,6 +82,8 @@ extension MigrationFailure.Reason.Cause {
       case .renamingAmbiguous(let identifier, let sources, let destinations):
         .renamingAmbiguous(
           identifier: identifier, sources: sources, destinations: destinations)
+      case .tableTooWide(let columns): .tableTooWide(columns: columns)
+      case .tableNameTaken(let table, let owners): .tableNameTaken(table, by: owners)
       case .relationshipForm: .relationshipForm
       case .condition(let demand, _, _): .init(demand)
       case .externalFiles(.missing, _, _, let names): .externalFilesMissing(names)

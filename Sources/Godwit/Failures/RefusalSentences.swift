@@ -2,6 +2,7 @@ import Mapping
 import MigrationCoordinator
 import ObjectModel
 import Planning
+import Schema
 import Survey
 import SystemPackage
 
@@ -80,6 +81,20 @@ extension Refusal {
         advice: "give each its own identifier, or use a mapping model")
     case .storedFormUnknown(let form):
       Explanation("\(form) has no known stored form", advice: "leave it out for now")
+    case .tableTooWide(let columns):
+      Explanation(
+        "with its subentities it needs a table of \(GroupedText(columns)) columns, and SQLite "
+          + "allows \(GroupedText(StoreSchema.mostColumns))",
+        advice: "move attributes to another entity")
+    case .tableNameTaken(let table, let owners) where owners.count == 1:
+      Explanation(
+        "\(owners[0]) would have the table \(table), which is Core Data's own",
+        advice: "give it another name")
+    case .tableNameTaken(let table, let owners):
+      Explanation(
+        "\(ListText(owners)) would share the table \(table), and how Core Data names the second is "
+          + "not known",
+        advice: "give them names that differ by more than case")
     case .condition(let demand, let count, let keys):
       explanation(of: demand, count: count, keys: keys)
     case .externalFiles(let fault, let count, let keys, let names):

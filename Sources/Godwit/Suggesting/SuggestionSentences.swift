@@ -98,6 +98,8 @@ extension MigrationFailure.Reason.Cause {
     case .triggerNotKept: "a trigger cannot be kept"
     case .renamingAmbiguous: "a renaming identifier is ambiguous"
     case .storedFormUnknown: "the stored form is not known"
+    case .tableTooWide: "its table has too many columns"
+    case .tableNameTaken: "the name of its table is taken"
     case .relationshipForm: "the stored form of the relationship changed"
     case .mandatoryWithoutDefault: "it is mandatory and has no default value"
     case .defaultNotStorable: "the default value cannot be stored"

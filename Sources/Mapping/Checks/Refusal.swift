@@ -51,6 +51,11 @@ package struct Refusal: Hashable, Sendable {
     /// One renaming identifier joins several names of the source or the destination, so that it is
     /// not known which of them belong together.
     case renamingAmbiguous(identifier: String, sources: [String], destinations: [String])
+    /// The table of a hierarchy would need more columns than SQLite allows.
+    case tableTooWide(columns: Int)
+    /// Two tables would have one name, or a table that of one of Core Data's own; the root entities
+    /// and relationships that need it.
+    case tableNameTaken(String, by: [String])
     /// The relationship is kept in a form from which the wanted one cannot be made.
     case relationshipForm
     /// A demand that `count` objects of the store break; some of their keys, the lowest first.
@@ -86,7 +91,7 @@ package struct Refusal: Hashable, Sendable {
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
       .destinationEntityChanged, .hierarchiesMerged,
       .derivationCannotBeComputed, .triggerCannotBeKept, .storedFormUnknown, .renamingAmbiguous,
-      .relationshipForm:
+      .relationshipForm, .tableTooWide, .tableNameTaken:
       .inferredMappingModel
     }
   }

@@ -34,6 +34,8 @@ struct NameExchange {
   /// - Throws: `StoreError` with `openForWriting`, and whatever the renaming does. The old file has
   ///   the name then.
   func run(reached point: FaultPoint) throws {
+    // What is found only afterwards has to be undone, and a kill may prevent that.
+    try SourceAccess.requireNoWriters(of: store, holding: old)
     do {
       try Files.rename(newName, to: store)
     } catch {

@@ -30,11 +30,21 @@ package enum InferredStep {
         Refusal(reason: .relationshipForm, entity: $0.entity, property: $0.property)
       }
     } catch let error as SchemaError {
-      return error.places.map {
-        Refusal(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
-      }
+      return refusals(error)
     } catch {
       preconditionFailure("nothing else is thrown by compiling: \(error)")
     }
+  }
+
+  private static func refusals(_ error: SchemaError) -> [Refusal] {
+    error.places.map {
+      Refusal(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
+    }
+      + error.wide.map {
+        Refusal(reason: .tableTooWide(columns: $0.columns), entity: $0.entity)
+      }
+      + error.clashes.map {
+        Refusal(reason: .tableNameTaken($0.table, by: $0.owners), entity: $0.owners[0])
+      }
   }
 }
