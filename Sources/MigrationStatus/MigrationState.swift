@@ -141,11 +141,10 @@ extension StateDecision {
 
   /// Classifies a run that ended without a result by its exit status.
   private init(ended exitStatus: Int32) {
-    switch exitStatus {
-    case MigrationState.interruptedStatus:
-      self.init(state: .interrupted, exitStatus: exitStatus)
-    case MigrationState.refusedStatus: self.init(state: .refused, exitStatus: exitStatus)
-    default:
+    switch OutcomeRecord.State(exitStatus: exitStatus) {
+    case .interrupted: self.init(state: .interrupted, exitStatus: exitStatus)
+    case .refused: self.init(state: .refused, exitStatus: exitStatus)
+    case .failed, .done, .running:
       let isKnown = (1...255).contains(exitStatus)
       self.init(
         state: .failed, exitStatus: isKnown ? exitStatus : MigrationState.unknownFailureStatus)

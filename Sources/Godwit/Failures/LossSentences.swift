@@ -112,8 +112,8 @@ extension Loss {
       return "\(name): the order of \(CountText(count, "object")) dropped, since no mapping reads "
         + "it: map \(property ?? name), not only its inverse."
     case .order:
-      return "\(name): the order of \(CountText(count, "object")) dropped\(more): the relationship "
-        + "is not ordered."
+      return "\(name): the order of \(CountText(count, "object")) dropped\(more), since the "
+        + "relationship is not ordered."
     case .relationship where cause.isOfObjects:
       return "\(name): \(CountText(count, "reference"))\(some) dropped, \(ofReferences)."
     case .attribute:
