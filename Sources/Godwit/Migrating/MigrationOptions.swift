@@ -63,7 +63,8 @@ extension StoreMigration {
     /// Whether the old store is removed once the new one has replaced it.
     public var discardsOld = false
     /// Whether a record of the outcome stays next to the store that is made, where
-    /// ``MigrationMonitor`` finds it; a migration that is refused leaves none.
+    /// ``MigrationMonitor`` finds it and the next run knows its output by it; a migration that is
+    /// refused leaves none.
     public var keepsRecord = false
     /// While there is a file of this name, the finished result waits for its swap; it is created
     /// empty at the start if it is not there.

@@ -15,7 +15,8 @@ extension StoreMigration {
       /// An earlier run had renamed the result to the output and was killed then; this one cleaned
       /// up.
       case finishedEarlier
-      /// The output exists, made of the same source with the same options.
+      /// The output exists, made of the same source with the same options, as its record shows
+      /// (`keepsRecord` of ``StoreMigration/Handover``).
       case alreadyThere
       /// The store had the target's model and was copied to the output.
       case copied

@@ -167,6 +167,8 @@ extension StoreMigration {
   /// Migrates a store to the current version of a model: two workers, nothing that would be lost
   /// without consent, and the old store stays.
   ///
+  /// `GodwitWorker.runIfRequested()` has to be the first call of `main`.
+  ///
   /// - Parameters:
   ///   - store: the store.
   ///   - model: the model, in any form that ``target`` takes.
@@ -181,7 +183,16 @@ extension StoreMigration {
     return try await migration.run()
   }
 
-  /// Migrates a store to the current version of a model, as ``migrate(_:to:output:)`` does.
+  /// Migrates a store to the current version of a model: two workers, nothing that would be lost
+  /// without consent, and the old store stays.
+  ///
+  /// `GodwitWorker.runIfRequested()` has to be the first call of `main`.
+  ///
+  /// - Parameters:
+  ///   - store: the store.
+  ///   - model: the model, in any form that ``target`` takes.
+  ///   - output: where the new store is written, nil to replace the old one.
+  /// - Throws: as ``run(for:progress:)``.
   @discardableResult
   public static func migrate(_ store: URL, to model: URL, output: URL? = nil)
     async throws(MigrationFailure) -> Result

@@ -22,6 +22,8 @@ public struct StoreMigration: Sendable {
   /// The SQLite store to migrate, which is not changed before the migration is complete.
   public var store: FilePath
   /// Model bundles, single versions, folders or stores with the model to migrate to, merged.
+  ///
+  /// A bundle stands for its current version; name the `.xcdatamodel` or `.mom` in it for another.
   public var target: [FilePath]
   /// The configuration of the model to migrate to, nil for all entities.
   public var configuration: String?

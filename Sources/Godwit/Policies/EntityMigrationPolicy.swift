@@ -101,7 +101,8 @@ public struct MigrationPolicies: Sendable {
   ///
   /// The closure may read the source store, and the new object alone, whose relationships follow
   /// the mapping model; its objects are divided among workers
-  /// (``EntityMigrationPolicy/objectsAreIndependent``).
+  /// (``EntityMigrationPolicy/objectsAreIndependent``). In a mapping file an entity mapping with a
+  /// policy takes only the attributes that it lists; with `"type": "copy"` it takes all others too.
   public mutating func transform(
     _ className: String,
     _ change:

@@ -31,9 +31,10 @@ extension StoreCheck {
     public var untried: [StoreMigration.Preparation.Untried] = []
     /// The same in a sentence; nil where there are none.
     public var untriedNote: String?
-    /// Why the store cannot be migrated or read, one sentence each; empty where it can.
+    /// Why the store cannot be migrated or read: the lines that the tool prints, with a heading and
+    /// advice where there are several reasons; empty where it can.
     public var reasons: [String] = []
-    /// The same reasons with their places, as far as each has one.
+    /// The reasons why it cannot be migrated, as values; empty where it cannot be read.
     public var refusals: [MigrationFailure.Reason] = []
     /// The mapping models by which the store would go and what is notable about them, one sentence
     /// each.

@@ -117,9 +117,9 @@ extension StoreObjects {
     public var fault: String?
     /// How many objects a to-many relationship has.
     public var count: Int64?
-    /// The object of a to-one relationship, or the first of a to-many.
+    /// The object of a to-one relationship, or the first five of a to-many.
     public var references: [Reference]
-    /// The value on one line.
+    /// The value as `godwit inspect` shows it.
     public var words: String
 
     private enum CodingKeys: CodingKey {
