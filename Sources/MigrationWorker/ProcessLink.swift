@@ -28,14 +28,17 @@ package final class ProcessLink: WorkerLink {
   private let changed = NSCondition()
   private let writing = Mutex(())
 
-  /// The seconds to wait for the first answer of the coordinator.
-  private static let patience = 15.0
+  /// The seconds to wait for the first answer of a coordinator that a launcher connects.
+  private let patience: Double
   /// Messages of this age, in nanoseconds, are old.
   private static let trustedAge: Int64 = 5_000_000_000
 
-  /// Takes the descriptors of both streams, and the coordinator's process if that is the parent.
-  package init(input: FileDescriptor, output: FileDescriptor, parent: Int32?) {
-    (self.input, self.output) = (input, output)
+  /// Takes the descriptors of both streams, and the coordinator's process if that is the parent;
+  /// otherwise the seconds to wait for its first answer.
+  package init(
+    input: FileDescriptor, output: FileDescriptor, parent: Int32?, patience: Double = 15
+  ) {
+    (self.input, self.output, self.patience) = (input, output, patience)
     self.parent = parent.map { ($0, Processes.startTime(of: $0) ?? 0) }
   }
 
@@ -52,15 +55,22 @@ package final class ProcessLink: WorkerLink {
   /// Announces this worker, and waits until the coordinator has answered; false where no answer
   /// comes.
   ///
+  /// A coordinator that has started this process itself may be busy or stopped, but not out of
+  /// reach.
+  ///
   /// - Throws: the failure to write.
   package func begin(_ program: WorkerProgram) throws -> Bool {
     try send(.started(program))
     guard BackgroundThread({ [self] in listen() }) != nil else { return false }
-    let deadline = Date(timeIntervalSinceNow: Self.patience)
+    let deadline = Date(timeIntervalSinceNow: patience)
     changed.lock()
     defer { changed.unlock() }
     while state.withLock({ $0.pace == nil }) {
-      guard changed.wait(until: deadline) else { return false }
+      if parent != nil {
+        changed.wait()
+      } else if !changed.wait(until: deadline) {
+        return false
+      }
     }
     return true
   }

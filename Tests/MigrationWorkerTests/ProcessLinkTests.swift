@@ -13,7 +13,8 @@ import Testing
 
     init(parent: Int32? = nil) throws {
       let (input, output) = (try FileDescriptor.pipe(), try FileDescriptor.pipe())
-      link = ProcessLink(input: input.readEnd, output: output.writeEnd, parent: parent)
+      link = ProcessLink(
+        input: input.readEnd, output: output.writeEnd, parent: parent, patience: 0.05)
       (orders, answers) = (input.writeEnd, output.readEnd)
     }
 
@@ -57,6 +58,25 @@ import Testing
     given.link.report(WorkProgress())
     #expect(
       try given.heard(4) == [.started(program), .claim, .claim, .progress(WorkProgress())])
+  }
+
+  @Test func `a worker that a launcher has started begins only if an answer comes in time`()
+    throws
+  {
+    let given = try Given()
+    #expect(try !given.link.begin(program))
+  }
+
+  @Test func `a worker waits for the coordinator that has started it, however busy that is`()
+    async throws
+  {
+    let given = try Given(parent: Processes.own)
+    async let later: Void = {
+      try await Task.sleep(for: .milliseconds(300))
+      try given.say(.pace(WorkPace()))
+    }()
+    #expect(try given.link.begin(program))
+    try await later
   }
 
   @Test func `a process that waits for its coordinator ends with its input`() async throws {
