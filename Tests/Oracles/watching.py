@@ -249,8 +249,8 @@ def held(ground, folder):
 
 def is_order_note(text):
     """Whether a text is the note on the order of Shelf.books, and nothing besides."""
-    return re.fullmatch(r"godwit: note: Shelf\.books: the order of [\d,]+ objects dropped: "
-                        r"the relationship is not ordered\.", text) is not None
+    return re.fullmatch(r"godwit: note: Shelf\.books: the order of [\d,]+ objects dropped, "
+                        r"since the relationship is not ordered\.", text) is not None
 
 
 def told_by_itself(ground, folder):
