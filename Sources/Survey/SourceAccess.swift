@@ -236,6 +236,18 @@ package final class SourceAccess: Sendable {
   }
 }
 
+extension RegionLock {
+  /// Locks all bytes of a store by which SQLite keeps connections from each other.
+  ///
+  /// - Throws: `StoreError` with `inUse`, where another process holds a lock that conflicts.
+  package static func ofStore(_ store: FilePath, kind: Kind = .exclusive) throws -> RegionLock {
+    guard let lock = try acquire(store, kind: kind, bytes: SourceAccess.lockBytes) else {
+      throw StoreError(problem: .inUse, store: store)
+    }
+    return lock
+  }
+}
+
 // MARK: - The last look
 
 extension SourceAccess {

@@ -33,8 +33,8 @@ WAYS = ("in place", "discarding", "without second names", "discarding, without s
 MODES = ("wal", "delete")
 
 
-def connect(path, mode="rw", timeout=5.0):
-    return sqlite3.connect(f"file:{uri_path(path)}?mode={mode}", uri=True, timeout=timeout,
+def connect(path, timeout=5.0):
+    return sqlite3.connect(f"file:{uri_path(path)}?mode=rw", uri=True, timeout=timeout,
                            isolation_level=None)
 
 
@@ -81,7 +81,7 @@ class Lab:
         shutil.copytree(self.wholes[mode], place)
         store = os.path.join(place, "Shop.sqlite")
         migrate = ["migrate", store, "--to", LIBRARY, "--workers", 1]
-        if way.startswith("in a fleet"):
+        if way == "in a fleet":
             # A store with external files is not swapped at once.
             shutil.rmtree(os.path.join(place, ".Shop_SUPPORT"))
             db = connect(store)
@@ -135,7 +135,7 @@ class Found:
             db.close()
 
 
-def judge(store, way, status, said, isFirst=True):
+def judge(store, way, status, said):
     """What is wrong with the stores after a run in which the app said something."""
     place, out = os.path.dirname(store), []
     out += [f"left beside: {n}" for n in os.listdir(place) if re.search("-(wal|shm|journal)$", n)]

@@ -26,7 +26,7 @@ extension StoreUpkeep {
   }
 }
 
-/// What is behind a store's name in the name of a file that a kill may leave.
+/// The end of the name of a file that a killed process left, after the name of its store.
 private struct LeftoverName {
   init?(_ rest: Substring) {
     let whole = WorkFileName.withoutTemporarySuffix(rest).map { String($0) }

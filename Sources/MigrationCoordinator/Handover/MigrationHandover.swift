@@ -43,7 +43,7 @@ extension Migration {
     work: inout Work
   ) throws -> MigrationReport {
     let earlier = try workspace.runInputs()
-    // What was done for this store, to make another one of it, still serves.
+    // Work that an earlier run did on this store for another target can still be resumed.
     work.isOwn =
       work.wasSwapped || earlier?.isMade(for: survey.access.fingerprint) != true
     guard request.copiesIfCurrent, request.output != nil else {

@@ -34,7 +34,7 @@ struct NameExchange {
   /// - Throws: `StoreError` with `openForWriting`, and whatever the renaming does. The old file has
   ///   the name then.
   func run(reached point: FaultPoint) throws {
-    // What is found only afterwards has to be undone, and a kill may prevent that.
+    // A process that is found only after the rename means a way back, which a kill can prevent.
     try SourceAccess.requireNoWriters(of: store, holding: old)
     do {
       try Files.rename(newName, to: store)
@@ -46,7 +46,7 @@ struct NameExchange {
     let writers = writersOfOld()
     if writers.isEmpty { return }
     guard hasGivenBack() else {
-      // Where the old file has no name any more, nobody else needs what is in it.
+      // An old file without any name has no other reader.
       return try retire(old, keepsContent: oldName != nil)
     }
     try retire(new, keepsContent: keepsNew)

@@ -49,8 +49,7 @@ extension StoreUpkeep {
       let log = try Files.fileStatusIfPresent(FilePath("\(old)\(suffix)"), followLinks: false)
       guard log?.size ?? 0 == 0 else { throw PlaceError.keptChanged(old) }
     }
-    guard let lock = try RegionLock.acquire(old, kind: .shared, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(problem: .inUse, store: old) }
+    let lock = try RegionLock.ofStore(old, kind: .shared)
     try withExtendedLifetime(lock) {
       try Files.cloneOrCopy(from: old, to: copy)
       try Files.setModified(copy, from: old)
@@ -62,8 +61,7 @@ extension StoreUpkeep {
     guard let journal = try RollbackJournal(undo), let note = UndoNote(journal) else {
       throw PlaceError.keptChanged(undo)
     }
-    guard let lock = try RegionLock.acquire(store, kind: .shared, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(problem: .inUse, store: store) }
+    let lock = try RegionLock.ofStore(store, kind: .shared)
     try withExtendedLifetime(lock) {
       // Before, since it takes long to copy what is of no use, and after, since it takes long.
       try requireLeft(note, by: journal, undo)

@@ -16,7 +16,7 @@ extension StoreUpkeep {
         case changed
         /// It is noted and not there.
         case missing
-        /// It is being let go, or was, and something of it is left.
+        /// Its removal was begun, and something of it is left.
         case leaving
         /// It has such a name, and is none that Godwit has noted.
         case unknown
@@ -36,7 +36,7 @@ extension StoreUpkeep {
 
     /// The work folder of the store.
     package struct Work: Sendable {
-      /// What the folder is.
+      /// What becomes of the work in a folder.
       package enum State: String, Sendable, CaseIterable {
         /// A migration works in it.
         case running
@@ -48,7 +48,7 @@ extension StoreUpkeep {
 
       /// The path of the folder.
       package var path: FilePath
-      /// What the folder is.
+      /// What becomes of the work in it.
       package var state: State
       /// The size of all files in it.
       package var bytes: Int64

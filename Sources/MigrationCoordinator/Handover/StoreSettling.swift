@@ -18,10 +18,7 @@ struct StoreSettling {
   func lock(held: RegionLock?) throws -> RegionLock {
     // Every open SQLite connection in WAL mode, and every running transaction in any other mode,
     // holds a lock in these bytes; a connection in another mode without a transaction holds none.
-    guard
-      let lock = try held
-        ?? RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(problem: .inUse, store: store) }
+    let lock = try held ?? RegionLock.ofStore(store)
     guard try SourceFingerprint(of: store) == fingerprint else {
       throw StoreError(problem: .changedDuringMigration, store: store)
     }

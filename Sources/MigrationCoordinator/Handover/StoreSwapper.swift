@@ -44,12 +44,9 @@ struct StoreSwapper {
     return try withExtendedLifetime(lock) {
       try settling.settle()
       do {
-        guard
-          let new = try newLock
-            ?? RegionLock.acquire(result, kind: .exclusive, bytes: SourceAccess.lockBytes)
-        else { throw StoreError(problem: .inUse, store: result) }
         try NameExchange(
-          store: store, old: lock, new: new, oldName: nameOld(besides: result), newName: result,
+          store: store, old: lock, new: newLock ?? RegionLock.ofStore(result),
+          oldName: nameOld(besides: result), newName: result,
           keepsNew: restored != nil
         ).run(reached: .coordinatorSwapped)
       } catch {

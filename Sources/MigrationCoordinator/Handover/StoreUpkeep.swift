@@ -71,8 +71,7 @@ package struct StoreUpkeep: Sendable {
       let old = kept.path(of: entry)
       try kept.requireThere(entry)
       guard try Self.removeIdleLogs(of: old) else { throw PlaceError.keptChanged(old) }
-      guard let lock = try RegionLock.acquire(old, kind: .exclusive, bytes: SourceAccess.lockBytes)
-      else { throw StoreError(problem: .inUse, store: old) }
+      let lock = try RegionLock.ofStore(old)
       return try withExtendedLifetime(lock) {
         let own = OldExternalFiles(store: store)
         let after = try kept.freeName(.after) { try own.missing(for: $0) == nil }
@@ -99,9 +98,7 @@ package struct StoreUpkeep: Sendable {
     guard let file = try RollbackJournal(undo), let note = UndoNote(file) else {
       throw PlaceError.keptChanged(undo)
     }
-    guard
-      let lock = try RegionLock.acquire(store, kind: .exclusive, bytes: SourceAccess.lockBytes)
-    else { throw StoreError(problem: .inUse, store: store) }
+    let lock = try RegionLock.ofStore(store)
     try SourceAccess.requireNoWriters(of: store)
     return try withExtendedLifetime(lock) {
       guard try note.isLeft(in: store, by: file) else {
@@ -176,9 +173,7 @@ package struct StoreUpkeep: Sendable {
             changed = changed ?? path
             continue
           }
-          guard
-            try RegionLock.acquire(path, kind: .exclusive, bytes: SourceAccess.lockBytes) != nil
-          else { throw StoreError(problem: .inUse, store: path) }
+          _ = try RegionLock.ofStore(path)
           let obsolete = KeptStoreKind.isUndo(path) ? try obsoleteFiles(after: path) : []
           entry.isLeaving = true
           try kept.note(entry)

@@ -153,8 +153,7 @@ struct SwapJournal {
     // process.
     var lock: RegionLock?
     if !isLocked {
-      lock = try RegionLock.acquire(destination, kind: .exclusive, bytes: SourceAccess.lockBytes)
-      guard lock != nil else { throw StoreError(problem: .inUse, store: destination) }
+      lock = try RegionLock.ofStore(destination)
       try SourceAccess.requireNoWriters(of: destination)
     }
     try withExtendedLifetime(lock) {
