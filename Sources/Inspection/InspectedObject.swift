@@ -1,3 +1,5 @@
+package import Expressions
+
 /// An object of a store, with its properties as people read them.
 package struct InspectedObject: Hashable, Sendable {
   /// The object's own entity, which may be a subentity of the requested one.
@@ -29,6 +31,8 @@ package struct InspectedProperty: Hashable, Sendable {
   package var type: String
   /// The value, nil for nil: of texts and bytes the beginning.
   package var text: String?
+  /// The value by its type; nil if it is faulty, was not read whole, or is of a relationship.
+  package var value: AttributeValue?
   /// How many bytes a text or binary value has.
   package var bytes: Int64?
   /// Whether the text is the beginning of a longer one.

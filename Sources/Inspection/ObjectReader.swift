@@ -1,3 +1,4 @@
+import Expressions
 package import GRDB
 import ObjectMigration
 import ObjectModel
@@ -107,6 +108,7 @@ package final class ObjectReader {
       let form = try BinaryForm(
         value, isTransformable: attribute.type == .transformable, extent: extent)
       (property.text, property.isCut) = (form.text, form.isCut)
+      property.value = form.bytes.map { .data($0) }
     } catch let fault as ValueBytes.Fault {
       (property.file, property.fault) = (fault.file, fault.words)
       property.bytes = nil

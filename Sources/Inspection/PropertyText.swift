@@ -10,18 +10,23 @@ extension InspectedProperty {
   ) {
     switch cell {
     case .null:
+      value = .null
       if !attribute.isOptional { fault = "nil, but mandatory" }
     case .text(let head, let count):
       take(head, count: count, isUTF16: isUTF16, extent: extent)
       switch attribute.type {
-      case .string, .uri: break
+      case .string: value = isCut || fault != nil ? nil : text.map { .string($0) }
+      case .uri: value = isCut || fault != nil ? nil : text.map { .uri($0) }
       // A decimal whose digits no number of SQLite's has stays a text.
-      case .decimal where !isCut && text.map(AttributeValue.isDecimal) == true: bytes = nil
+      case .decimal where !isCut && text.map(AttributeValue.isDecimal) == true:
+        bytes = nil
+        value = text.map { .decimal($0) }
       default: fault = "a text instead of \(attribute.type.name)"
       }
     case .blob(let head, let count):
       if attribute.type == .uuid, count == 16 {
         text = AttributeValue.uuidText(bytes: head)
+        value = .uuid(head)
       } else {
         (text, bytes) = (head.prefix(extent.bytes).hexadecimal, count)
         isCut = count > Int64(extent.bytes)
@@ -47,13 +52,17 @@ extension InspectedProperty {
     switch attribute.type {
     case .boolean:
       text = number == 0 ? "false" : "true"
+      value = .boolean(number != 0)
       if !(0...1).contains(number) { fault = "\(number) instead of Boolean" }
     case .date: takeDate(Double(number))
     case .integer16, .integer32, .integer64:
       if attribute.type.integerRange?.contains(number) == false {
         fault = "beyond \(attribute.type.name)"
+      } else {
+        value = .integer(number)
       }
-    case .decimal, .double, .float: break
+    case .decimal: value = .decimal("\(number)")
+    case .double, .float: value = .real(Double(number))
     default: fault = "a whole number instead of \(attribute.type.name)"
     }
   }
@@ -62,7 +71,12 @@ extension InspectedProperty {
     text = "\(number)"
     switch attribute.type {
     case .date: takeDate(number)
-    case .double, .float, .decimal: if !number.isFinite { fault = "not finite" }
+    case .double, .float, .decimal:
+      if !number.isFinite {
+        fault = "not finite"
+      } else {
+        value = attribute.type == .decimal ? .decimal("\(number)") : .real(number)
+      }
     default: fault = "a number instead of \(attribute.type.name)"
     }
   }
@@ -70,6 +84,7 @@ extension InspectedProperty {
   private mutating func takeDate(_ seconds: Double) {
     if let date = CalendarDate(secondsSince2001: seconds) {
       text = date.text
+      value = .date(seconds)
     } else {
       text = "\(seconds)"
       fault = "seconds since 2001-01-01, beyond the calendar"
@@ -81,6 +96,8 @@ extension InspectedProperty {
 struct BinaryForm {
   /// The first bytes, or the form.
   let text: String
+  /// All bytes, if they were read.
+  let bytes: [UInt8]?
   let isCut: Bool
 
   /// The maximum number of bytes read to find the class of an archive.
@@ -90,11 +107,13 @@ struct BinaryForm {
     let head = try value.bytes(from: 0, count: min(extent.bytes, Int(clamping: value.count)))
     if isTransformable, head.starts(with: "bplist00".utf8) {
       text = try Self.archiveWords(value)
+      bytes = head.count == Int(value.count) ? head : nil
       isCut = false
       return
     }
     isCut = value.count > Int64(head.count)
     text = head.hexadecimal + (isCut ? "…" : "")
+    bytes = isCut ? nil : head
   }
 
   private static func archiveWords(_ value: ValueBytes) throws -> String {

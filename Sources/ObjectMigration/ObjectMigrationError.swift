@@ -8,11 +8,13 @@ package struct ObjectMigrationError: Error {
   package enum Problem: Hashable, Sendable, Codable {
     /// Mapping models name these policies, which are not registered.
     case policiesNotRegistered([String])
+    /// The migration has policies of these names, and a worker process does not.
+    case policiesNotInWorker([String])
     /// A hook of a policy threw; the cause is its error.
     case policyFailed(hook: String)
     /// A policy made an object of its mapping's entity without associating it with a source object.
     case notAssociated
-    /// A policy that declares its objects independent wants more than one of them.
+    /// A policy whose objects are migrated one at a time uses another one; what it does, in words.
     case notIndependent(String)
     /// A new object needs a key above the highest that there is.
     case keysExhausted(table: String)
@@ -26,8 +28,8 @@ package struct ObjectMigrationError: Error {
     case wrongObject(expected: String, found: String)
     /// The model has no entity of that name.
     case unknownEntity(String)
-    /// The entity has no property of that name.
-    case unknownProperty(String)
+    /// The entity has no property of that name, but these.
+    case unknownProperty(String, known: [String])
     /// The mapping model has no entity mapping of that name.
     case unknownEntityMapping(String)
     /// A policy or a mapping makes an object of an abstract entity.
@@ -58,6 +60,8 @@ package struct ObjectMigrationError: Error {
   package var property: String?
   /// The key of the object, on the side of the entity.
   package var key: Int64?
+  /// The method of a policy that was running, nil where none was.
+  package var hook: String?
   /// The value that was refused, where one was.
   package var value: AttributeValue?
   /// What a policy or an expression threw; from a worker only its text, unless Godwit threw it.
@@ -82,11 +86,20 @@ package struct ObjectMigrationError: Error {
   package var code: Int {
     switch problem {
     case .cancelled: 134120
-    case .policiesNotRegistered, .policyFailed, .notAssociated, .notIndependent: 134170
+    case .policiesNotRegistered, .policiesNotInWorker, .policyFailed, .notAssociated,
+      .notIndependent:
+      134170
     case .invalid: 1560
     case .notUnique: 134111
     default: 134110
     }
+  }
+
+  /// The same error, in the method of a policy where the mapping has one.
+  func under(_ mapping: EntityMapping, hook: String) -> Self {
+    var result = self
+    if mapping.ownPolicyClassName != nil { result.hook = hook }
+    return result
   }
 
   /// The same error with the places that are still open filled in; a key comes with its entity.
@@ -106,7 +119,7 @@ package struct ObjectMigrationError: Error {
 
 extension ObjectMigrationError: Codable {
   private enum CodingKeys: CodingKey {
-    case problem, mapping, entity, property, key, value, cause, violations
+    case problem, mapping, entity, property, key, hook, value, cause, violations
   }
 
   /// A cause as it crosses from a worker to its coordinator.
@@ -142,6 +155,7 @@ extension ObjectMigrationError: Codable {
       property: try values.decodeIfPresent(String.self, forKey: .property),
       key: try values.decodeIfPresent(Int64.self, forKey: .key),
       cause: try values.decodeIfPresent(Cause.self, forKey: .cause)?.error)
+    hook = try values.decodeIfPresent(String.self, forKey: .hook)
     value = try values.decodeIfPresent(AttributeValue.self, forKey: .value)
     violations = try values.decodeIfPresent([Violation].self, forKey: .violations) ?? []
   }
@@ -154,6 +168,7 @@ extension ObjectMigrationError: Codable {
     try values.encodeIfPresent(entity, forKey: .entity)
     try values.encodeIfPresent(property, forKey: .property)
     try values.encodeIfPresent(key, forKey: .key)
+    try values.encodeIfPresent(hook, forKey: .hook)
     try values.encodeIfPresent(value, forKey: .value)
     try values.encodeIfPresent(cause.map(Cause.init), forKey: .cause)
     if !violations.isEmpty { try values.encode(violations, forKey: .violations) }

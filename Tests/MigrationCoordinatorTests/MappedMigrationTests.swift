@@ -101,7 +101,7 @@ import Testing
     var given = try GivenMapping()
     given.setPolicy("Throwing", of: "Card")
     let error = try await given.failure() as? ObjectMigrationError
-    #expect(error?.problem == .policyFailed(hook: "createDestinations"))
+    #expect(error?.problem == .policyFailed(hook: "createDestinationInstances"))
     #expect(error?.mapping == "IEM_Transform_Card")
     #expect(error?.entity == "Card")
     #expect(error?.key == 5)

@@ -134,7 +134,7 @@ private final class DiaryPolicy: EntityMigrationPolicy {
         return true
       }
     })
-    #expect(error?.problem == .policyFailed(hook: "createDestinations"))
+    #expect(error?.problem == .policyFailed(hook: "createDestinationInstances"))
     #expect(error?.mapping == "ObjectToHuman")
     #expect(error?.key == 5)
     #expect(error?.cause as? Complaint == Complaint(text: "no"))
@@ -169,7 +169,7 @@ private final class DiaryPolicy: EntityMigrationPolicy {
   @Test func `a policy that nobody registered is named`() throws {
     var mapping = try Herds.split()
     mapping.entityMappings[1].migrationPolicyClassName = "Shop.Missing"
-    #expect(failure(mapping)?.problem == .policiesNotRegistered(["Shop.Missing"]))
+    #expect(failure(mapping)?.problem == .policiesNotInWorker(["Shop.Missing"]))
   }
 
   @Test func `a policy drops objects by making none`() throws {
@@ -211,7 +211,11 @@ private final class DiaryPolicy: EntityMigrationPolicy {
     ("age", "3000000000", .valueOutOfRange(type: .integer32)),
     ("name", "5", .valueRefused(type: .string, found: "a number")),
     ("name", "$source.herd", .valueRefused(type: .string, found: "Herd")),
-    ("nothing", "1", .unknownProperty("nothing")),
+    (
+      "nothing", "1",
+      .unknownProperty(
+        "nothing", known: ["age", "herd", "kind", "likedBy", "likes", "name", "partner"])
+    ),
   ])
   func `a value that does not fit is refused at its place`(
     property: String, expression: String, problem: ObjectMigrationError.Problem

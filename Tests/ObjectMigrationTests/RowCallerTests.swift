@@ -164,7 +164,7 @@ private final class LonePolicy: EntityMigrationPolicy {
     let thrown = try #require(throws: ObjectMigrationError.self) {
       try values(mapping, key: 5, of: ["age"]) { _, _, _ in throw Complaint() }
     }
-    #expect(thrown.problem == .policyFailed(hook: "createDestinations"))
+    #expect(thrown.problem == .policyFailed(hook: "createDestinationInstances"))
     #expect(thrown.key == 5)
     let cancelled = try #require(throws: ObjectMigrationError.self) {
       try values(mapping, key: 5, of: ["age"]) { _, _, manager in

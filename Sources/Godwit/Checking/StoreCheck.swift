@@ -4,7 +4,7 @@ public import SystemPackage
 /// A check whether stores can be migrated to a model, on request by migrating each of them.
 ///
 /// ```swift
-/// var check = try StoreCheck(of: StoreMigration(store: "Fixtures", to: "Shop.momd"))
+/// var check = try StoreCheck(of: StoreMigration(store: "Shop.sqlite", to: "Shop.momd"))
 /// check.migratesCopies = true
 /// for finding in await check.run(StoreSearch(["Fixtures"]).entries) {
 ///   print(finding.store, finding.reasons)
@@ -13,7 +13,7 @@ public import SystemPackage
 ///
 /// No store is written, and no file is created next to it.
 public struct StoreCheck: Sendable {
-  /// The migration to check, for any store; its output is not made.
+  /// The migration to check, with any store in the place of its own; its output is not made.
   public var migration: StoreMigration
   /// Whether each store that needs it is migrated into a temporary folder, which goes again, and
   /// the result read as a whole.

@@ -33,6 +33,11 @@ extension MigrationFailure {
         "Intermediate versions keep the data under other names: \(option: .progressive) migrates "
           + "through them.")
     }
+    if refusal.refused.contains(where: { $0.cause == .unmappedProperty }) {
+      sentences.append(
+        "In a mapping file, \"type\": \"copy\" copies the properties that an entity mapping does not "
+          + "list.")
+    }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "\(option: .allowLoss, $0)" }.joined(separator: " ")
     let isImplied = refusal.refused.allSatisfy { $0.cause.isByModel || $0.cause.isByChoice }

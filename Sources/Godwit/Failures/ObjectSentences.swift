@@ -11,8 +11,12 @@ extension MigrationFailure {
     let (status, kind): (ExitStatus, Kind?) =
       switch error.problem {
       case .externalFileUnreadable: (.damaged, nil)
-      case .policiesNotRegistered, .policyFailed, .notAssociated, .notIndependent, .cancelled:
+      case .policiesNotRegistered, .policiesNotInWorker, .policyFailed, .notAssociated,
+        .notIndependent, .cancelled:
         (.impossible, .policyFailed)
+      case .unknownEntity, .unknownProperty, .unknownEntityMapping, .abstractEntity, .readOnly,
+        .valueRefused, .valueOutOfRange, .wrongObject:
+        (.impossible, error.hook == nil ? nil : .policyFailed)
       case .invalid, .notUnique: (.impossible, .objectsInvalid)
       default: (.impossible, nil)
       }
@@ -120,6 +124,9 @@ extension ObjectMigrationError {
         + names.joined(separator: ", ")
         + "; register each under this name, in an executable that links Godwit "
         + "(docs/how-to/policies-in-your-tool.md)"
+    case .policiesNotInWorker(let names):
+      "a worker process has no policies \(names.joined(separator: ", ")), which the migration has: "
+        + "pass the same policies to GodwitWorker.runIfRequested"
     case .policyFailed(let hook): "the policy failed in \(hook)"
     case .notAssociated:
       "the policy made an object of \(entity ?? "its entity") and did not associate it with its "
@@ -128,7 +135,8 @@ extension ObjectMigrationError {
       "an object in \(table) has the highest key that SQLite allows, so no key is left for a new "
         + "object; give that object another key first"
     case .notIndependent(let what):
-      "the policy declares its objects independent, so it cannot \(what); remove the declaration"
+      "a policy with objectsAreIndependent, and each that is a closure, cannot \(what); use a subclass "
+        + "of EntityMigrationPolicy without objectsAreIndependent"
     case .expressionFailed:
       // Objects are counted, by all filters of their entity, before any mapping is at work.
       if mapping == nil, property == nil, let entity {
@@ -142,7 +150,10 @@ extension ObjectMigrationError {
       "\(value?.shown ?? "the value") is out of range for an attribute of type \(type.name)"
     case .wrongObject(let expected, let found): "\(found) is given instead of \(expected)"
     case .unknownEntity(let name): "there is no entity \(name)"
-    case .unknownProperty(let name): "there is no property \(name)"
+    case .unknownProperty(let name, let known):
+      known.isEmpty
+        ? "there is no property \(name)"
+        : "there is no property \(name), only \(ListText(known, most: 20))"
     case .unknownEntityMapping(let name): "there is no entity mapping \(name)"
     case .abstractEntity(let name): "\(name) is abstract, so it has no objects"
     case .wrongSource(let found):

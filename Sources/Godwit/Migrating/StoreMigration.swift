@@ -93,7 +93,9 @@ public struct StoreMigration: Sendable {
   }
 
   /// The engines that make the rows of a result.
-  public struct Engine: RawRepresentable, Hashable, Sendable, CaseIterable {
+  public struct Engine: RawRepresentable, Hashable, Sendable, CaseIterable,
+    CustomStringConvertible
+  {
     /// A clone where little of a large store changes and its file system shares blocks; else pages
     /// if they cover the migration and the store is large enough, SQL otherwise.
     public static let automatic = Self(name: nil)
@@ -126,12 +128,17 @@ public struct StoreMigration: Sendable {
 
     /// The name that `--engine` takes.
     public var rawValue: String { name?.rawValue ?? "auto" }
+    /// The name that `--engine` takes.
+    public var description: String { rawValue }
   }
 }
 
 extension FilePath {
   /// The path of a file URL; for any other URL a path that cannot exist.
-  init(_ url: URL) {
+  ///
+  /// It makes every initializer of Godwit usable with a `URL`: `StoreDiff(of: FilePath(old), and:
+  /// FilePath(new))`.
+  public init(_ url: URL) {
     self.init(url.isFileURL ? url.path(percentEncoded: false) : url.absoluteString)
   }
 }

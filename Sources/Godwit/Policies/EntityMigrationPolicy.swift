@@ -133,7 +133,13 @@ private final class TransformingPolicy: EntityMigrationPolicy {
     forSource source: MigrationObject, in mapping: EntityMapping, manager: MigrationManager
   ) throws {
     let made = try manager.core.createDestination(of: source.core, mapping: mapping.core)
-    try change(source, MigrationObject(made))
+    do {
+      try change(source, MigrationObject(made))
+    } catch let error as ObjectMigrationError {
+      throw error
+    } catch {
+      throw ObjectMigrationError(.policyFailed(hook: "its closure"), cause: error)
+    }
   }
 }
 

@@ -13,7 +13,7 @@ public import SystemPackage
 /// var books = StoreObjects(of: "Book", in: "Shop.sqlite")
 /// books.predicate = "pages > 100 AND author.name BEGINSWITH 'A'"
 /// try books.read { book in
-///   print(book.entity, book.key)
+///   print(book.entity, book.key, book.value("pages")?.integerValue ?? 0)
 ///   return true
 /// }
 /// ```
@@ -107,6 +107,9 @@ extension StoreObjects {
     public var type: String
     /// The value: of a text the beginning, of bytes the first in hexadecimal digits; nil for nil.
     public var text: String?
+    /// The value of an attribute by its type, `.null` for nil; nil if it is faulty, was not read
+    /// whole (``StoreObjects/readsWhole``), or belongs to a relationship.
+    public var value: PropertyValue?
     /// How many bytes a text or binary value has.
     public var bytes: Int64?
     /// Whether the text is the beginning of a longer one.
@@ -119,7 +122,7 @@ extension StoreObjects {
     public var count: Int64?
     /// The object of a to-one relationship, or the first five of a to-many.
     public var references: [Reference]
-    /// The value as `godwit inspect` shows it.
+    /// The value as `godwit inspect` shows it; line breaks of a text are in it.
     public var words: String
 
     private enum CodingKeys: CodingKey {
@@ -135,6 +138,12 @@ extension StoreObjects {
     public var key: Int64
     /// Its attributes and then its relationships, each by name; transient ones are left out.
     public var properties: [Property]
+
+    /// The value of an attribute by its type, as in ``Property/value``; nil if there is no such
+    /// attribute.
+    public func value(_ name: String) -> PropertyValue? {
+      properties.first { $0.name == name }?.value
+    }
 
     /// The object as lines: its entity and key, and one for each property.
     public var lines: [String] {
@@ -153,7 +162,8 @@ extension StoreObjects.Object {
     (entity, key) = (object.entity, object.key)
     properties = object.properties.map { property in
       StoreObjects.Property(
-        name: property.name, type: property.type, text: property.text, bytes: property.bytes,
+        name: property.name, type: property.type, text: property.text,
+        value: property.value.map { PropertyValue($0) }, bytes: property.bytes,
         isCut: property.isCut, file: property.file, fault: property.fault, count: property.count,
         references: property.references.map {
           .init(entity: $0.entity, key: $0.key, fault: $0.fault)

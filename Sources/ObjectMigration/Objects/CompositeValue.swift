@@ -86,7 +86,8 @@ extension ManagedObject {
     }
     for key in values.keys.sorted() where !elements.contains(key) {
       throw ObjectMigrationError(
-        .unknownProperty("\(name).\(key)"), entity: facts.name, property: name, key: primaryKey)
+        .unknownProperty("\(name).\(key)", known: elements.map { "\(name).\($0)" }),
+        entity: facts.name, property: name, key: primaryKey)
     }
     for element in elements { try set("\(name).\(element)", value: values[element] ?? .null) }
   }

@@ -107,6 +107,13 @@ package final class EntityFacts {
 
   var name: String { entity.name }
 
+  /// The names that values and objects can be read by, sorted.
+  var propertyNames: [String] {
+    let parts = Set(composites.flatMap { name, parts in parts.map { "\(name).\($0)" } })
+    let names = attributes.keys.filter { !parts.contains($0) } + composites.keys
+    return (names + relationships.keys).sorted()
+  }
+
   /// The attribute whose column has that place; nil where it is a relationship's.
   func attribute(at index: Int) -> Attribute? {
     ordered.indices.contains(index) ? ordered[index] : nil

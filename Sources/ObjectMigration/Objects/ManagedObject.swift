@@ -250,7 +250,9 @@ package final class ManagedObject: EvaluatedObject {
   }
 
   private func unknown(_ name: String) -> ObjectMigrationError {
-    ObjectMigrationError(.unknownProperty(name), entity: facts.name, property: name)
+    ObjectMigrationError(
+      .unknownProperty(name, known: facts.propertyNames), entity: facts.name, property: name,
+      key: primaryKey)
   }
 }
 

@@ -108,7 +108,8 @@ package struct ObjectMigration {
   ///
   /// Violations of a shard are only reported, since those of other shards come along with them.
   package func run() throws -> Report {
-    try Self.checkPolicies(order.mappings, registered: order.policies.keys)
+    try Self.checkPolicies(
+      order.mappings, registered: order.policies.keys, problem: { .policiesNotInWorker($0) })
     try Files.remove(order.result)
     let links = order.work.appending("\(order.result.lastComponent?.stem ?? "").links")
     try Files.remove(links)
@@ -136,7 +137,8 @@ package struct ObjectMigration {
 
   /// Throws where mapping models name policies of their authors that are not registered.
   package static func checkPolicies(
-    _ models: [MappingModel], registered: some Collection<String>
+    _ models: [MappingModel], registered: some Collection<String>,
+    problem: ([String]) -> ObjectMigrationError.Problem = { .policiesNotRegistered($0) }
   ) throws(ObjectMigrationError) {
     var missing: Set<String> = []
     for model in models {
@@ -146,7 +148,7 @@ package struct ObjectMigration {
       }
     }
     guard missing.isEmpty else {
-      throw ObjectMigrationError(.policiesNotRegistered(missing.sorted()))
+      throw ObjectMigrationError(problem(missing.sorted()))
     }
   }
 

@@ -116,7 +116,7 @@ struct ThreePasses {
       try forEachSource(of: mapping) { run, object in
         run.manager.currentSource = object
         run.tally.take(object, mapping: mapping)
-        try run.hook("createDestinations", mapping: mapping, source: object) {
+        try run.hook("createDestinationInstances", mapping: mapping, source: object) {
           if let maker { return try maker.take(object) }
           try policy.createDestinations(of: object, mapping: mapping, core: run.manager)
         }
@@ -132,7 +132,9 @@ struct ThreePasses {
     }
     try maker?.end()
     manager.newObjectCounts[mapping.name] = maker?.count
-    try hook("endCreation", mapping: mapping) { try policy.endCreation(mapping, core: manager) }
+    try hook("endInstanceCreation", mapping: mapping) {
+      try policy.endCreation(mapping, core: manager)
+    }
     manager.forgetCreated()
     try context.flush()
   }
@@ -234,7 +236,7 @@ struct ThreePasses {
     }
     manager.relating = nil
     try makers[mapping.name]?.endRelation()
-    try hook("endRelationships", mapping: mapping) {
+    try hook("endRelationshipCreation", mapping: mapping) {
       try policy.endRelationships(mapping, core: manager)
     }
     manager.forgetCreated()
@@ -277,7 +279,8 @@ struct ThreePasses {
     do {
       try body()
     } catch let error as ObjectMigrationError {
-      throw placed(error, mapping: mapping, source: source, place: place)
+      throw placed(
+        error.under(mapping, hook: name), mapping: mapping, source: source, place: place)
     } catch {
       try manager.checkCancellation()
       // What is missing because it could not be written is no fault of the policy.

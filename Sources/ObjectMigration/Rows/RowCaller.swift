@@ -108,7 +108,7 @@ package final class RowCaller {
       var policy: (any MigrationPolicy)?
       if let name = mapping.ownPolicyClassName {
         guard let make = policies[name] else {
-          throw ObjectMigrationError(.policiesNotRegistered([name]))
+          throw ObjectMigrationError(.policiesNotInWorker([name]))
         }
         policy = make()
       }
@@ -158,7 +158,7 @@ package final class RowCaller {
       part.hasBegun = true
       try hook("begin") { try policy.begin(part.mapping, core: self) }
     }
-    try hook("createDestinations") {
+    try hook("createDestinationInstances") {
       try policy.createDestinations(of: current, mapping: part.mapping, core: self)
     }
     guard made != nil else { throw ObjectMigrationError(.notIndependent("make no object")) }
@@ -169,7 +169,7 @@ package final class RowCaller {
     do {
       try body()
     } catch let error as ObjectMigrationError {
-      throw error
+      throw currentMapping.map { error.under($0, hook: name) } ?? error
     } catch {
       throw ObjectMigrationError(.policyFailed(hook: name), cause: error)
     }
