@@ -140,6 +140,7 @@ struct MapCommand: ParsableCommand {
       Terminal.standardOutput.line(text: "both models are covered once.")
     }
     for problem in report.leftOut { Terminal.standardOutput.line(text: "left out: \(problem)") }
+    for sentence in report.repeated { Terminal.standardOutput.line(text: "note: \(sentence)") }
     for link in report.storedKeyLinks {
       Terminal.standardOutput.line(text: "  by stored keys only: \(link)")
     }

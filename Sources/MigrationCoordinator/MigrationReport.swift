@@ -188,6 +188,8 @@ package struct MigrationReport: Codable, Sendable {
   /// The differences of the models of the first and the last version; nil if there was nothing to
   /// do.
   package var models: ComparedModels?
+  /// Whether the store is in WAL mode and had no `-wal` file; nil where it is not so.
+  package var lacksLog: Bool?
   /// Rows of all entities and join tables in the result.
   package var rows: Int64 = 0
   /// The work orders of the last stage, by number.
@@ -278,6 +280,7 @@ extension MigrationReport {
 
   /// Names what a store has besides the tables of its model and is left behind.
   mutating func noteExtras(of survey: StoreSurvey) {
+    lacksLog = survey.access.lacksLog ? true : nil
     extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
     let columns = survey.extras.filter { $0.kind == .column }
     extraColumns = columns.isEmpty ? nil : columns.map { .init(name: $0.name, values: $0.rows) }

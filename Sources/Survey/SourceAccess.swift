@@ -31,6 +31,8 @@ package final class SourceAccess: Sendable {
   package let fingerprint: SourceFingerprint
   /// Whether the store itself keeps a write-ahead log; a copy of it does not.
   package let usesWAL: Bool
+  /// Whether it keeps one, and there was no file of it when the store was opened.
+  package let lacksLog: Bool
   private let store: FilePath
   /// Whether another file is read than the store's own.
   private let isCopy: Bool
@@ -51,6 +53,8 @@ package final class SourceAccess: Sendable {
     fingerprint = found.fingerprint
     changed = found.changed
     usesWAL = found.usesWAL
+    let log = try? Files.fileStatusIfPresent(FilePath("\(store)-wal"))
+    lacksLog = found.usesWAL && log == nil
     self.hold = Mutex(hold)
   }
 

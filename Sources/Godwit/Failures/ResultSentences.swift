@@ -3,6 +3,7 @@ import MigrationCoordinator
 import MigrationEngine
 import Schema
 import StoreFormat
+import Survey
 
 extension HandoverNote {
   /// What is left to do, and what it means.
@@ -28,6 +29,35 @@ extension MigrationReport.Step {
   /// The mapping models of the step and its versions; nil where the step is inferred.
   var mappingSentence: String? {
     mappings.isEmpty ? nil : "migrated\(VersionSpan(from, to)) by \(ListText(mappings))."
+  }
+}
+
+extension SourceAccess {
+  /// What may be wrong with a store whose log is missing; nil where it is not.
+  var logSentence: String? { lacksLog ? Self.missingLog(of: "It") : nil }
+
+  /// What may be wrong with a store in WAL mode without a `-wal` file.
+  static func missingLog(of store: String) -> String {
+    "\(store) has journal mode WAL, but no -wal file is next to it: if the store was copied without "
+      + "that file, data is missing."
+  }
+}
+
+extension StageAccounts {
+  /// The mappings that make several objects of an entity of one object, a sentence for each of
+  /// their source entities.
+  fileprivate var doublings: [String] {
+    entities.flatMap { entity in
+      let own = mappings.filter { $0.source == entity.entity && $0.destination != nil }
+      return Dictionary(grouping: own) { $0.destination ?? "" }.sorted { $0.key < $1.key }
+        .compactMap { destination, several -> String? in
+          let made = several.reduce(0) { $0 + $1.made }
+          guard several.count > 1, made > entity.rowsOut else { return nil }
+          return "\(entity.entity): \(ListText(several.map(\.mapping))) made "
+            + "\(CountText(made, "object")) of \(destination) from \(GroupedText(entity.rowsOut)): if "
+            + "each is to be made once, give these mappings filters that exclude each other."
+        }
+    }
   }
 }
 
@@ -62,6 +92,7 @@ extension MigrationReport {
   /// Everything notable about a result, one sentence each.
   var notes: [String] {
     var notes = mappingSentences
+    if lacksLog == true { notes.append(SourceAccess.missingLog(of: store)) }
     notes += salvage.map { StoreMigration.Salvage($0).notes } ?? []
     notes += losses.map(\.sentence)
     for account in accounts.flatMap(\.entities)
@@ -69,14 +100,17 @@ extension MigrationReport {
     where account.rowsOut > 0 && account.rowsIn != account.rowsOut {
       notes.append(account.sentence)
     }
+    notes += accounts.flatMap(\.doublings)
     notes += accounts.compactMap { account in
       account.history.flatMap { CountText.wideMasks($0.wideMasks) }.map { "\($0)." }
     }
     let entities = Set(accounts.first?.entities.filter { $0.rowsIn > 0 }.map(\.entity) ?? [])
     notes += steps.newOrderSentences { entities.contains($0) }
     notes += defects.map { StoreMigration.Defect($0).description }
-    // The defects already report it, with keys.
-    let isTold = defects.contains { $0.kind == .dangling }
+    // The defects already report those that they name, with keys.
+    let isTold =
+      defects.filter { $0.kind == .dangling }.reduce(0) { $0 + $1.count }
+      >= danglingReferences.reduce(0) { $0 + $1.count }
     notes += (isTold ? [] : danglingReferences).map {
       "\(CountText($0.count, "reference")) in \($0.table).\($0.column) "
         + "\($0.count == 1 ? "leads" : "lead") to objects that do not exist."

@@ -26,6 +26,7 @@ extension StoreVerification.Report {
 
   /// Why the new store has no place for something.
   private func reason(_ removal: VerificationReport.Removal) -> String {
+    if removal.what == .strays { return "dropped with consent" }
     guard removal.what == .entity, let name = self.way.configuration else {
       return "removed with the old version"
     }
@@ -117,6 +118,7 @@ extension VerificationReport.Removal {
     case .relationship: "\(CountText(count, "reference")) of \(name)"
     case .table: "table \(name) with \(CountText(count, "row")), which is not part of the model"
     case .rows: "\(CountText(count, "row")) of \(name)"
+    case .strays: "\(CountText(count, "row")) of \(name) without a known entity or key"
     case .history:
       "\(CountText(count, "row")) of persistent history (\(name)), as "
         + "`\(choice: .history(.drop))` does"

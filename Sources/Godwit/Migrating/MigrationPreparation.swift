@@ -235,16 +235,10 @@ extension StoreMigration.Preparation {
   private static func notes(
     _ preview: MigrationPreview, steps: [MigrationReport.Step]
   ) -> [String] {
-    let store = preview.prepared.request.store
     var notes: [String] = []
     let counts = preview.survey.model.entities.map { preview.survey.count(of: $0.name) }
     if counts.allSatisfy({ $0 == 0 }) { notes.append("It has no objects.") }
-    let log = try? Files.fileStatusIfPresent(FilePath("\(store)-wal"))
-    if preview.survey.access.usesWAL, log == nil {
-      notes.append(
-        "It has journal mode WAL, but no -wal file is next to it: if the store was copied without "
-          + "that file, data is missing.")
-    }
+    notes += [preview.survey.access.logSentence].compactMap(\.self)
     guard preview.isNeeded else { return notes }
     return notes + [StrayVersion(preview)?.sentence].compactMap(\.self)
       + steps.newOrderSentences { name in

@@ -231,6 +231,8 @@ public struct MappingModelFile: Sendable {
   public struct SetReport: Hashable, Sendable {
     /// Objects that none of them migrates, one sentence each.
     public let leftOut: [String]
+    /// Mappings of one file that make the same objects again, a sentence each.
+    public let repeated: [String]
     /// Relationships that are set by stored keys only, one sentence each.
     public let storedKeyLinks: [String]
   }
@@ -246,7 +248,9 @@ public struct MappingModelFile: Sendable {
     _ files: [MappingModelFile], from source: FilePath? = nil, to destination: FilePath? = nil
   ) throws(MigrationFailure) -> SetReport {
     try MigrationFailure.catching {
-      guard let first = files.first else { return SetReport(leftOut: [], storedKeyLinks: []) }
+      guard let first = files.first else {
+        return SetReport(leftOut: [], repeated: [], storedKeyLinks: [])
+      }
       let source = try first.model(side: .source, at: source)
       let destination = try first.model(side: .destination, at: destination)
       try requireSound(files, source: source, destination: destination)
@@ -255,7 +259,7 @@ public struct MappingModelFile: Sendable {
         source: source, destination: destination)
       guard set.problems.isEmpty else { throw MigrationFailure(contradictions: set.problems) }
       return SetReport(
-        leftOut: set.leftOut.map(\.sentence),
+        leftOut: set.leftOut.map(\.sentence), repeated: set.repeated.map(\.sentence),
         storedKeyLinks: set.storedKeyLinks.map(\.sentence))
     }
   }

@@ -102,6 +102,8 @@ public struct StoreExport: Sendable {
     public var format: String
     /// Whether the model of the store was found; without it, names and types are guessed.
     public var hasModel: Bool
+    /// Whether the store is in WAL mode and no `-wal` file was next to it.
+    public var lacksLog: Bool
     /// The tables, in the order of the store.
     public var tables: [Table]
     /// The number of values that were written to files of their own.
@@ -165,7 +167,7 @@ extension StoreExport {
     try access.requireUnchanged()
     let report = Report(
       manifest, store: store, uuid: metadata.uuid, format: format, hasModel: model != nil,
-      otherTables: others)
+      lacksLog: access.lacksLog, otherTables: others)
     try JSONOutput.write(report, to: folder.path.appending("export.json"))
     try requireFree(output)
     try folder.move(to: output)
@@ -233,10 +235,10 @@ extension StoreExporter.Format {
 extension StoreExport.Report {
   fileprivate init(
     _ manifest: ExportManifest, store: FilePath, uuid: String, format: StoreExport.Format,
-    hasModel: Bool, otherTables: [String]
+    hasModel: Bool, lacksLog: Bool, otherTables: [String]
   ) {
     (self.store, self.uuid, self.format) = ("\(store)", uuid, format.rawValue)
-    (self.hasModel, self.otherTables) = (hasModel, otherTables)
+    (self.hasModel, self.lacksLog, self.otherTables) = (hasModel, lacksLog, otherTables)
     (valueFiles, missingFiles) = (manifest.valueFiles, manifest.missingFiles)
     missingFileCount = manifest.missingFileCount
     tables = manifest.tables.map { table in
@@ -254,6 +256,7 @@ extension StoreExport.Report {
   /// What deserves attention, one sentence each.
   public var notes: [String] {
     var notes: [String] = []
+    if lacksLog { notes.append(SourceAccess.missingLog(of: store)) }
     if !hasModel {
       notes.append(
         "The model of \(store) was not found: names and types are guessed from its tables. "

@@ -106,6 +106,8 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
   public private(set) var externalFiles: ExternalFiles?
   /// The size of the `-wal` file in bytes.
   public private(set) var wal: Int64
+  /// Whether the store is in WAL mode and no `-wal` file is next to it.
+  public private(set) var lacksLog: Bool
   /// The keys of its metadata, sorted.
   public private(set) var metadataKeys: [String]
   /// Its entities, by number.
@@ -174,6 +176,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     frameworkVersion = metadata.frameworkVersion
     journalMode = access.usesWAL ? "wal" : "delete"
     wal = access.fingerprint.walBytes
+    lacksLog = access.lacksLog
     bytes = access.fingerprint.bytes
     let support = MigrationPaths.support(of: try Files.resolved(path))
     externalFiles = try ExternalFiles(in: ExternalDataFolder.files(support: support))
@@ -265,7 +268,8 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     var lines = [
       path,
       "  UUID \(uuid), framework \(frameworkVersion.map { "\($0)" } ?? "unknown"), "
-        + "journal mode \(journalMode)\(wal > 0 ? ", \(ByteText(wal)) in its -wal" : "")",
+        + "journal mode \(journalMode)\(wal > 0 ? ", \(ByteText(wal)) in its -wal" : "")"
+        + (lacksLog ? ", no -wal file" : ""),
       "  \(ByteText(bytes))" + (externalFiles.map { ", \($0.words)" } ?? ""),
       "  model: \(model.words)\(model.identifierWords)",
     ]

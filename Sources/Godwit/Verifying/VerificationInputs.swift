@@ -219,6 +219,11 @@ struct VerificationInputs {
     order.usesWAL = migration.journalMode.map { $0 == .wal }
     order.dropsHistory = migration.history == .drop
     order.expectsNewUUID = migration.givesNewUUID
+    let consents = [
+      migration.lossConsent,
+      MigrationRequest.consent(stated: stores.record.found?.way.choices ?? [:]),
+    ]
+    order.mayLoseRows = { name in consents.contains { $0.covers(name: name) } }
     order.policies = migration.policies
     // The models of both stores themselves, which a route may replace by others with equal hashes.
     if let source, let destination = version.model, !order.steps.isEmpty {

@@ -88,6 +88,8 @@ package struct MappingSet {
   /// Entities that a mapping model on its own leaves out: the objects of those of the source are
   /// dropped, which its author may have meant.
   package private(set) var leftOut: [MappingSetProblem] = []
+  /// Mappings of one model that make the same objects again.
+  package private(set) var repeated: [MappingSetProblem] = []
 
   private let pieces: [Piece]
 
@@ -128,11 +130,16 @@ package struct MappingSet {
       for mapping in piece.mapping.entityMappings {
         let key = "\(mapping.sourceEntityName ?? "") \(mapping.destinationEntityName ?? "")"
         for earlier in seen[key] ?? [] where Self.overlap(earlier.mapping, mapping) {
-          problems.append(
-            MappingSetProblem(
-              .coveredTwice(
-                mapping: mapping.name, otherPiece: earlier.piece,
-                otherMapping: earlier.mapping.name), piece: piece.name))
+          let problem = MappingSetProblem(
+            .coveredTwice(
+              mapping: mapping.name, otherPiece: earlier.piece,
+              otherMapping: earlier.mapping.name), piece: piece.name)
+          // Two mappings of one model make two objects, as in Core Data.
+          if earlier.piece == piece.name {
+            repeated.append(problem)
+          } else {
+            problems.append(problem)
+          }
         }
         seen[key, default: []].append((piece.name, mapping))
       }

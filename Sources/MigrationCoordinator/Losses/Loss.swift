@@ -118,6 +118,15 @@ package enum LossConsent: Hashable, Sendable {
     }
   }
 
+  /// Whether this consent accepts any loss of that entity or property.
+  package func covers(name: String) -> Bool {
+    switch self {
+    case .none: false
+    case .all: true
+    case .some(let names): names.contains(name)
+    }
+  }
+
   /// Names in this consent that no entity or property of these models has, and the names that were
   /// possible instead: for an unknown property those of its entity.
   package func unknownNames(

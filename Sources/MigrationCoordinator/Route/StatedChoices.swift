@@ -47,6 +47,12 @@ extension MigrationRequest {
       || !versionOrder.isEmpty || division.isStepwise || !rules.settings.isEmpty
   }
 
+  /// The consent to losses that a record states.
+  package static func consent(stated choices: [String: String]) -> LossConsent {
+    guard let names = choices["--allow-loss"] else { return .none }
+    return names.isEmpty ? .all : .some(Set(names.split(separator: ",").map(String.init)))
+  }
+
   /// Takes the choices that a record states and this request does not make itself.
   ///
   /// - Returns: the unknown ones.

@@ -69,6 +69,8 @@ package struct VerificationReport: Sendable {
     package enum What: String, Hashable, Sendable {
       /// By which kind of name it is known.
       case entity, attribute, relationship, table, rows, history
+      /// Rows of no entity of the old model.
+      case strays
     }
 
     /// What has no place.

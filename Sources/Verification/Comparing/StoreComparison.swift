@@ -54,6 +54,9 @@ package struct VerificationOrder: Sendable {
   package var expectsNewUUID = false
   /// Whether the new store should be in WAL mode, nil for the mode of the old one.
   package var usesWAL: Bool?
+  /// Whether rows of no entity of the old model may be missing, by the name of an entity of their
+  /// table, or `Entity.relationship` of their join table.
+  package var mayLoseRows: @Sendable (String) -> Bool = { _ in false }
   /// Whether the migration dropped the persistent history.
   package var dropsHistory = false
   /// A folder for temporary files, which the caller removes.

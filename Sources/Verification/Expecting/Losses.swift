@@ -4,7 +4,8 @@ import StoreFormat
 
 /// Lists data of the old store that the new one has no place for.
 extension VerificationRun {
-  /// Adds the rows of the old store that belong to no entity of its model as differences.
+  /// Adds the rows of the old store that belong to no entity of its model as differences, or as
+  /// removed where they may be lost.
   ///
   /// - Parameter sound: tables that are known to have no such rows.
   func noteLostRows(_ schema: StoreSchema, sound: Set<String>) throws {
@@ -13,11 +14,18 @@ extension VerificationRun {
       let rows = try old.prepare(
         "SELECT Z_PK, Z_ENT FROM \(SQL.identifier(name: table.name)) NOT INDEXED "
           + "WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known.joined(separator: ", ")))")
+      let allowed = table.entityNames.first(where: order.mayLoseRows)
+      var lost: Int64 = 0
       while try rows.step() {
+        lost += 1
+        guard allowed == nil else { continue }
         note(
           Difference(
             .rowLost, table: table.name, key: "\(rows.value(column: 0))", column: "Z_ENT",
             expected: known.joined(separator: ", "), actual: "\(rows.value(column: 1))"))
+      }
+      if let allowed, lost > 0 {
+        report.removed.append(.init(what: .strays, name: allowed, count: lost))
       }
     }
     for join in schema.joinTables where !sound.contains(join.name) {
@@ -25,10 +33,18 @@ extension VerificationRun {
       let rows = try old.prepare(
         "SELECT \(keys[0]), \(keys[1]) FROM \(SQL.identifier(name: join.name)) NOT INDEXED "
           + "WHERE \(keys[0]) IS NULL OR \(keys[1]) IS NULL")
+      let allowed = [join.first, join.second].map { "\($0.entityName).\($0.relationshipName)" }
+        .first(where: order.mayLoseRows)
+      var lost: Int64 = 0
       while try rows.step() {
+        lost += 1
+        guard allowed == nil else { continue }
         note(
           .init(
             .rowLost, table: join.name, key: "\(rows.value(column: 0)), \(rows.value(column: 1))"))
+      }
+      if let allowed, lost > 0 {
+        report.removed.append(.init(what: .strays, name: allowed, count: lost))
       }
     }
   }
