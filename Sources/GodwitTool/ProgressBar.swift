@@ -60,6 +60,8 @@ package enum ProgressText {
   /// Such as `migrating, 3 of 8 work orders, 12 s left`.
   package static func words(_ progress: MigrationProgress) -> String {
     let work = progress.atWork
+    // Why follows by itself.
+    if work.phase == .failed { return "stopped" }
     var text = work.count > 1 ? "stage \(work.number) of \(work.count), " : ""
     text += work.phase.rawValue
     if work.phase == .migrating, work.workOrderCount > 0 {
@@ -72,7 +74,8 @@ package enum ProgressText {
 
   /// Such as `12 s left`, nil while unknown.
   package static func timeLeft(_ progress: MigrationProgress) -> String? {
-    guard let time = progress.timeRemaining, time >= .seconds(1) else { return nil }
+    guard progress.atWork.phase != .failed, let time = progress.timeRemaining, time >= .seconds(1)
+    else { return nil }
     return "\(DurationText(time)) left"
   }
 

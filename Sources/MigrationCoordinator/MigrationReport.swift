@@ -257,6 +257,9 @@ package struct MigrationReport: Codable, Sendable {
   package var seconds: [String: Double] = [:]
   /// Whether work of an interrupted run was taken over.
   package var resumed = false
+  /// The value of `now()` in expressions, in seconds since 2001; nil if there was nothing to do, or
+  /// several stages had one each.
+  package var now: Double?
   /// What failed once the result was in its place.
   package var handoverNotes: [HandoverNote] = []
 }

@@ -127,6 +127,7 @@ final class OutcomeKeeper: Sendable {
     end(isNew: [.migrated, .copied].contains(report.outcome)) { record in
       record.end(exitStatus: 0, sentences: said, losses: losses)
       record.rows = rows
+      record.way?.now = report.now
       record.oldStore = report.oldStore
     }
   }

@@ -42,6 +42,8 @@ package struct RecordedWay: Codable, Hashable, Sendable {
   package var settings: [String]?
   /// The choices of the migration, by the option that names each; empty for one without a word.
   package var choices: [String: String]
+  /// The value of `now()`, in seconds since 2001; nil where it is not known, or was several.
+  package var now: Double?
 
   /// States a way.
   package init(

@@ -20,4 +20,13 @@ import Testing
     paths.add("/", typed: ".")
     #expect(paths.applied(to: text) == shown)
   }
+
+  @Test func `files next to the target of a link have the target's name`() {
+    var paths = TypedPaths()
+    paths.add("/data/Shop.sqlite", typed: "link.sqlite", isLink: true)
+    #expect(
+      paths.applied(to: "/data/Shop.sqlite is kept as /data/Shop.sqlite.before-1.")
+        == "link.sqlite is kept as /data/Shop.sqlite.before-1.")
+    #expect(paths.applied(to: "in use: /data/Shop.sqlite.") == "in use: link.sqlite.")
+  }
 }

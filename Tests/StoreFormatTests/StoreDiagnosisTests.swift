@@ -36,6 +36,27 @@ import Testing
       try connection.queue.close()
     }
   }
+
+  @Test func `a value whose second page is not known is found in a store with a pointer map`()
+    throws
+  {
+    let path = ScratchFolder.current.appending("Some.sqlite")
+    let made = try StoreConnection.writable(path)
+    try made.run { db in
+      try db.execute(sql: "PRAGMA page_size = 4096; PRAGMA auto_vacuum = FULL; VACUUM")
+      try db.execute(sql: "CREATE TABLE hurt (x BLOB); INSERT INTO hurt VALUES (zeroblob(12000))")
+    }
+    try made.queue.close()
+    let url = URL(filePath: path.string)
+    var bytes = try Data(contentsOf: url)
+    // The chain goes from page 4 to page 5; the number of the next page is the first of a page.
+    #expect(bytes[12288..<12292].elementsEqual([0, 0, 0, 5]))
+    bytes.replaceSubrange(12288..<12292, with: [0, 0, 0, 0])
+    try bytes.write(to: url)
+    let connection = try StoreConnection.immutable(path)
+    #expect(try StoreDiagnosis(connection).findings().contains { $0.table == "hurt" })
+    try connection.queue.close()
+  }
 }
 
 /// A large file is checked in parts, and small ones whole: both find the same.

@@ -1,3 +1,4 @@
+import MigrationCoordinator
 import SystemCalls
 public import SystemPackage
 
@@ -143,7 +144,7 @@ public struct StoreCheck: Sendable {
     finding.note(result)
     if comparesResults, result.losses.allSatisfy(\.isKnownToVerify) {
       try Task.checkCancellation()
-      let report = try await trial.verification(of: result.destination).run(for: target)
+      let report = try await trial.verification(of: result).run(for: target)
       guard report.isAlike else {
         throw MigrationFailure(
           .damaged, kind: .storesDiffer, report.lines + [report.verdict])
@@ -158,8 +159,9 @@ public struct StoreCheck: Sendable {
 
 extension StoreMigration {
   /// The comparison of a result of this migration with its store.
-  fileprivate func verification(of result: FilePath) -> StoreVerification {
-    var verification = StoreVerification(of: result, madeBy: self)
+  fileprivate func verification(of result: Result) -> StoreVerification {
+    var verification = StoreVerification(of: result.destination, madeBy: self)
+    verification.now = result.core.now
     verification.limit = 20
     verification.isOwn = true
     verification.saysAll = true
@@ -173,11 +175,10 @@ extension StoreMigration.Loss {
     switch cause {
     case .removed, .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty,
       .order, .elsewhere, .collision, .conversion, .index, .allObjects, .detour, .downgrade,
-      .lastCopy:
+      .lastCopy, .unknownEntity, .missingKey:
       true
-    case .unknownEntity, .unknownReference, .dangling, .duplicate, .missingReference,
-      .severalObjects, .missingKey,
-      .history, .cloudKit:
+    case .unknownReference, .dangling, .duplicate, .missingReference, .severalObjects, .history,
+      .cloudKit:
       false
     }
   }

@@ -39,6 +39,11 @@ package enum ToolProcess {
     return [resolved, folder?.pushing(path).lexicallyNormalized()].compactMap(\.self)
   }
 
+  /// Whether a path is that of a symbolic link.
+  package static func isLink(_ path: FilePath) -> Bool {
+    (try? Files.fileStatusIfPresent(path, followLinks: false))??.kind == .symbolicLink
+  }
+
   /// Calls a block, on a thread of its own, when a signal requests the process to stop.
   ///
   /// These are SIGINT, SIGTERM, SIGQUIT, and SIGHUP, which comes when its terminal is closed.

@@ -35,8 +35,6 @@ struct SuggestionTrial {
       guard isByCopy, found.isNeeded else { return (trial, []) }
       var check = try StoreCheck(of: state)
       check.migratesCopies = true
-      // Another moment is not what it was.
-      check.comparesResults = !state.routing.settings.contains { $0.contains("now()") }
       let finding = try await check.run(.init(path: state.store, failure: nil))
       (trial.isPossible, trial.rows) = (finding.isPossible, finding.trial?.rows)
       trial.isCompared = finding.trial?.isCompared ?? false

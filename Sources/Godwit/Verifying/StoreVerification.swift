@@ -1,5 +1,6 @@
 public import Foundation
 import MigrationCoordinator
+import MigrationStatus
 import Planning
 import StoreFormat
 import Survey
@@ -29,6 +30,8 @@ public struct StoreVerification: Sendable {
   var saysAll = false
   /// Whether this process has made the new store, and no other one writes it.
   var isOwn = false
+  /// The value of `now()` in the migration, as far as it is known.
+  var now: Double?
 
   /// Creates a comparison of a new store with the one from which it was made.
   public init(of new: FilePath, madeFrom old: FilePath) {
@@ -150,7 +153,8 @@ public struct StoreVerification: Sendable {
       let inputs = try VerificationInputs(opened)
       var order = inputs.order
       order.limit = max(0, limit)
-      order.now = Date().timeIntervalSinceReferenceDate
+      order.now =
+        now ?? opened.record.found?.way.now ?? Date().timeIntervalSinceReferenceDate
       return try withExtendedLifetime(inputs) {
         let core = try StoreComparison.run(order) {
           progress(Progress(phase: $0.what, fraction: $0.fraction))

@@ -95,6 +95,7 @@ struct StageAssembly {
       $0.number < $1.number
     }
     report.resumed = saved.isTakenUp
+    report.now = saved.now
     return StageRun.Outcome(report: report, externalNames: assembled.externalNames)
   }
 

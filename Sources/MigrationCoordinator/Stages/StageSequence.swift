@@ -91,6 +91,7 @@ struct StageSequence {
     report.defects = done.flatMap(\.defects).completed(by: report.defects)
     report.noteExtras(of: survey)
     report.resumed = report.resumed || wasResumed
+    if !done.isEmpty { report.now = nil }
     last.report = report
     return Outcome(last: last, lastStore: own.store)
   }
