@@ -10,7 +10,7 @@ struct TypedPaths: Sendable {
   /// A typed path.
   private struct Form {
     let absolute, typed: String
-    /// Whether a link was typed, beside which there are no files that are next to its target.
+    /// Whether a link was typed; other files of its target have the name of the target.
     let isLink: Bool
   }
 

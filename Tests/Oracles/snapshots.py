@@ -29,7 +29,7 @@ TO = ("--to", LIBRARY)
 # The fields whose values are those of one run.
 VOLATILE = {
     "boot", "ended", "made", "mostMemory", "peakMemory", "process", "processStart", "run",
-    "seconds", "secondsEstimated", "started",
+    "now", "seconds", "secondsEstimated", "started",
 }
 # Those that have as many parts as one run had moments.
 PASSING = {"timeline"}
