@@ -95,6 +95,21 @@ final class OutcomeKeeper: Sendable {
     if let kept { write(kept.record, to: kept.file) }
   }
 
+  /// Records what the result has, before it takes its place: a run that is killed after that has
+  /// finished.
+  ///
+  /// - Parameter writes: false leaves it to what is recorded next.
+  func note(result report: MigrationReport, writes: Bool) {
+    guard request.keepsRecord else { return }
+    let losses = words.losses(report)
+    let kept = state.withLock { kept in
+      kept?.record.note(rows: report.rows, losses: losses)
+      kept?.record.way?.now = report.now
+      return kept
+    }
+    if writes, let kept { write(kept.record, to: kept.file) }
+  }
+
   /// Records by which way the result is made.
   func note(way: @autoclosure () -> RecordedWay?) {
     guard request.keepsRecord else { return }
@@ -120,6 +135,7 @@ final class OutcomeKeeper: Sendable {
       switch report.outcome {
       case .copied: ["The store already had the model and was copied."]
       case .migrated: []
+      case .finishedEarlier: ["An earlier run completed it."]
       default: ["There was nothing to do."]
       }
     let losses = words.losses(report)
@@ -128,8 +144,15 @@ final class OutcomeKeeper: Sendable {
       record.end(exitStatus: 0, sentences: said, losses: losses)
       record.rows = rows
       record.way?.now = report.now
-      record.oldStore = report.oldStore
+      record.oldStore = report.oldStore ?? keptBefore(report)
     }
+  }
+
+  /// Where the run that made the result kept the old store.
+  private func keptBefore(_ report: MigrationReport) -> String? {
+    guard report.outcome == .finishedEarlier, request.output == nil else { return nil }
+    let store = KeptStores(of: request.store)
+    return (try? store.entries())?.max { $0.time < $1.time }.map { store.path(of: $0).string }
   }
 
   /// Records that the run failed or was interrupted; one that was refused leaves no record.
@@ -141,7 +164,10 @@ final class OutcomeKeeper: Sendable {
     // The run that made the output in the meantime records it.
     var isLate = false
     if case PlaceError.outputExists? = error as? PlaceError { isLate = true }
-    end(isNew: !isLate) { $0.end(exitStatus: failure.exitStatus, sentences: failure.sentences) }
+    end(isNew: !isLate) { record in
+      record.end(exitStatus: failure.exitStatus, sentences: failure.sentences)
+      record.rows = nil
+    }
   }
 
   /// Writes the final record of a run that has begun.
@@ -157,8 +183,10 @@ final class OutcomeKeeper: Sendable {
     }
     let isOlderBetter = !isNew && kept.before?.state == .done
     var record = isOlderBetter ? kept.before ?? kept.record : kept.record
-    // A run that found its result there has the way of the run that made it.
-    if !isNew, record.way == nil { record.way = kept.before?.way }
+    if !isNew, let before = kept.before {
+      if record.state == .done { record.complete(by: before) }
+      record.way = record.way ?? before.way
+    }
     write(record, to: kept.file)
   }
 

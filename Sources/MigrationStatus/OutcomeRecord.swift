@@ -100,6 +100,20 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
     ended = Double(WallClock.now()) / 1e9
   }
 
+  /// Records what the result has.
+  package mutating func note(rows: Int64, losses: [String]) {
+    (self.rows, self.losses) = (rows, Self.few(losses))
+  }
+
+  /// Takes over what a run that found its result there does not know: what the run that made it
+  /// recorded.
+  package mutating func complete(by maker: OutcomeRecord) {
+    way = way ?? maker.way
+    rows = rows ?? maker.rows
+    if losses.isEmpty { losses = maker.losses }
+    oldStore = oldStore ?? maker.oldStore
+  }
+
   /// Records that a kept store has taken the place of the result.
   package mutating func restore(_ kept: FilePath) {
     restored = Restored(path: kept.string, time: Double(WallClock.now()) / 1e9)

@@ -16,8 +16,8 @@ import time
 import uuid
 
 from coredata import bundles
-from run import (Failure, Tool, fingerprint, parser, run_cases, said, same_bytes, unchanged,
-                 vacuumed)
+from run import (KEEP_RECORD, Failure, Tool, fingerprint, parser, run_cases, said, same_bytes,
+                 unchanged, vacuumed)
 from store import copy_store
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -108,7 +108,7 @@ def check_scenario(sample, point, folder, in_place, more):
     result = store if in_place else os.path.join(folder, "New.sqlite")
     report = os.path.join(folder, "report.json")
     command = ["migrate", store, "--to", LIBRARY, "--workers", 2, "--range-rows", 100, "--report",
-               report, *more, *([] if in_place else ["--output", result])]
+               report, KEEP_RECORD, *more, *([] if in_place else ["--output", result])]
     done = sample.tool.call(*command, environment={"GODWIT_FAULT": point})
     if point.startswith("worker:"):
         if done.returncode != 0:
@@ -130,8 +130,20 @@ def check_scenario(sample, point, folder, in_place, more):
         p for p in glob.glob(glob.escape(store) + ".before-*") if not p.endswith(".vacuumed")]
     if len(kept) != 1 or content(kept[0]) != sample.old:
         out.append(f"the old store is not what it was: {kept}")
+    if point.startswith("coordinator:"):
+        out += lacks(result, in_place)
     return was_reached, out + [f"left behind: {n}" for n in os.listdir(folder)
                                if n.endswith(".godwit")]
+
+
+def lacks(result, in_place):
+    """What the record of a result lacks, whichever run recorded it."""
+    with open(result + ".godwit-status.json") as file:
+        record = json.load(file)
+    found = {"rows": record.get("rows"), "way": record.get("way")}
+    if in_place:
+        found["oldStore"] = record.get("oldStore")
+    return [f"the record has no {name}" for name, value in found.items() if not value]
 
 
 def check_worker(lab, point, folder):

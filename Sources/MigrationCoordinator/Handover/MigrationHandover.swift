@@ -98,6 +98,7 @@ extension Migration {
         missing: store == request.store ? brought.missing : [])
       report.missingExternalFiles =
         Set(report.missingExternalFiles + brought.missing).sorted()
+      keeper.note(result: report, writes: request.output == nil && !workspace.isTemporary)
       let outcome = try ResultHandover(
         request: request, survey: survey, files: files, workspace: workspace
       ) { status in
