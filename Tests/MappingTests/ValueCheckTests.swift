@@ -78,7 +78,40 @@ struct ValueCheckTests {
       "name", "CAST($source.day, \"NSNumber\")",
       .kindRefused(.real(1), entity: "Item", type: .string)
     ),
+    ("name", "$source.owner", .notOneValue("Person", entity: "Item", type: .string)),
+    ("name", "$source.owner.items", .notOneValue("a collection", entity: "Item", type: .string)),
+    (
+      "name", "$source.owner.items.name",
+      .notOneValue("a collection", entity: "Item", type: .string)
+    ),
+    (
+      "name", "$Source.name",
+      .valueless(EvaluationError(.unknownVariable("Source"), expression: "$Source"))
+    ),
+    (
+      "name", "FUNCTION($entityPolicy, \"foo\")",
+      .valueless(
+        EvaluationError(
+          .unknownSelector("foo", of: "the standard policy"),
+          expression: "FUNCTION($entityPolicy, \"foo\")"))
+    ),
+    (
+      "name", "FUNCTION($source.name, \"nosuch\")",
+      .valueless(
+        EvaluationError(
+          .unknownSelector("nosuch", of: "a text"),
+          expression: "FUNCTION($source.name, \"nosuch\")"))
+    ),
   ]
+
+  @Test func `a filter has no variables`() throws {
+    let found = try check("size", "1") {
+      $0.sourceExpression = .sourceObjects(of: "Item", where: "$source.size > 0")
+    }
+    #expect(
+      found.problems.map(\.reason)
+        == [.valueless(EvaluationError(.unknownVariable("source"), expression: "$source"))])
+  }
 
   @Test(arguments: wrong)
   func `what no object can get is found without objects`(

@@ -39,6 +39,9 @@ extension ValueExpression {
       let key = keys[place.key]
       let isKnown = key == "self" || place.owner.names.contains(key)
       return isKnown ? nil : .unknownKey(key, of: place.owner.owner)
+    // A mapping with a policy of its own is not checked.
+    case .function(.variable("entityPolicy"), let selector, _):
+      return .unknownSelector(selector, of: "the standard policy")
     case .function(.variable(let name), let selector, let arguments):
       guard arguments.isEmpty, let owner = Self.owner(variable: name),
         !owner.names.contains(selector)

@@ -9,7 +9,11 @@ package enum KeyPathEnd: Hashable, Sendable {
   case noSuchValue(AttributeValue, key: String)
   /// A value of an attribute, or one of its own; an example of it.
   case value(AttributeValue)
-  /// An object, several values, or what is not known beforehand.
+  /// An object of an entity.
+  case object(entity: String)
+  /// Several objects, or values of several objects.
+  case collection
+  /// What is not known beforehand.
   case open
 }
 
@@ -29,6 +33,9 @@ extension ManagedObjectModel {
       if let relationship = found.first {
         isToMany = isToMany || found.contains(where: \.isToMany)
         family = self.family(of: relationship.destinationEntityName)
+        if place == keys.count - 1 {
+          return isToMany ? .collection : .object(entity: relationship.destinationEntityName)
+        }
         continue
       }
       let attributes = family.flatMap { allAttributes(of: $0) }.filter { $0.name == key }
@@ -48,6 +55,7 @@ extension ManagedObjectModel {
           ? .open : family.first.map { .missing(entity: $0.name, key: key) } ?? .open
       }
       // Subentities may have attributes of one name and several types, and sets have operators.
+      if isToMany, place == keys.count - 1 { return .collection }
       guard !isToMany, attributes.allSatisfy({ $0.type == type }) else { return .open }
       return Self.end(of: type.example, keys[(place + 1)...])
     }

@@ -64,6 +64,11 @@ package struct MappingCheck {
   package private(set) var valuesLeftOut: [(mapping: String, entity: String, attribute: String)] =
     []
 
+  /// The variables of value expressions; a predicate has none.
+  private static let variables: Set = [
+    "source", "destination", "manager", "entityMapping", "propertyMapping", "entityPolicy",
+    NewObjects.memberVariable,
+  ]
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
 
@@ -163,7 +168,7 @@ package struct MappingCheck {
       let parsed = try ValuePredicate(format: predicate)
       for expression in parsed.expressions {
         checkKeys(expression, of: entity, mapping: mapping)
-        note(expression, of: entity, mapping: mapping, property: nil)
+        note(expression, of: entity, mapping: mapping, property: nil, isPredicate: true)
       }
     } catch {
       problems.append(MappingProblem(mapping: mapping, reason: .predicateUnreadable(error)))
@@ -204,12 +209,17 @@ package struct MappingCheck {
 
   /// What has no value in an expression, whatever the objects are.
   private mutating func note(
-    _ expression: ValueExpression, of entity: Entity?, mapping: String, property: String?
+    _ expression: ValueExpression, of entity: Entity?, mapping: String, property: String?,
+    isPredicate: Bool = false
   ) {
     let own = entity.map {
       source.allAttributes(of: $0).map(\.name) + source.allRelationships(of: $0).map(\.name)
     }
-    problems += expression.certainErrors(besides: Set(own ?? [])).map {
+    let variables: Set = isPredicate ? [] : Self.variables
+    let unknown = expression.freeVariables.subtracting(variables).sorted().map {
+      EvaluationError(.unknownVariable($0), expression: "$\($0)")
+    }
+    problems += (unknown + expression.certainErrors(besides: Set(own ?? []))).map {
       MappingProblem(mapping: mapping, property: property, reason: .valueless($0))
     }
   }
@@ -222,7 +232,7 @@ package struct MappingCheck {
     case .missing(let owner, let name):
       reason = .sourcePropertyMissing(entity: owner, property: name)
     case .noSuchValue(let value, let key): reason = .valuePropertyMissing(of: value, key: key)
-    case .value, .open: return
+    case .value, .object, .collection, .open: return
     }
     problems.append(MappingProblem(mapping: mapping, property: property, reason: reason))
   }

@@ -21,8 +21,13 @@ struct ValueCheck {
     if attribute.isTransient { return [] }
     let casts = impossibleCasts(in: expression)
     guard casts.isEmpty else { return casts }
+    let methods = unknownMethods(in: expression)
+    guard methods.isEmpty else { return methods }
     return ends(of: expression).compactMap { end in
       if end.isConstant { return constantProblem(end, attribute: attribute, in: new) }
+      if let kind = kindOfObjects(end) {
+        return .notOneValue(kind, entity: new.name, type: attribute.type)
+      }
       guard let example = example(of: end) else { return nil }
       do throws(UnfitValue) {
         _ = try attribute.type.fitted(example)
@@ -76,6 +81,28 @@ struct ValueCheck {
       !example.canBeCast(to: name)
     else { return inner }
     return inner + [.castRefused(example, to: name)]
+  }
+
+  /// What an expression yields instead of one value, in words; nil where it may yield one.
+  private func kindOfObjects(_ expression: ValueExpression) -> String? {
+    guard case .keyPath(.variable("source")?, let path) = expression else { return nil }
+    return switch model.end(ofPath: path, from: entity) {
+    case .object(let entity): entity
+    case .collection: "a collection"
+    case .missing, .noSuchValue, .value, .open: nil
+    }
+  }
+
+  /// Calls of methods that no value of the kind has.
+  private func unknownMethods(in expression: ValueExpression) -> [MappingProblem.Reason] {
+    let inner = expression.parts.flatMap(unknownMethods)
+    guard case .function(let operand, let selector, _) = expression, !operand.isConstant,
+      let example = example(of: operand), !example.answers(selector)
+    else { return inner }
+    let error = EvaluationError(
+      .unknownSelector(selector, of: ObjectValue.scalar(example).kindName),
+      expression: "\(expression)")
+    return inner + [.valueless(error)]
   }
 
   static func value(of constant: ValueExpression) throws -> ObjectValue {
