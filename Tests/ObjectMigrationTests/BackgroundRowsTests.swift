@@ -127,7 +127,8 @@ import Testing
         try statements.inserts.insert(
           keys.map { .init(statement: insert, key: $0, values: [.null]) })
       }
-      try give([1, 2, 2, 3])
+      // The row may fail before the last one is taken, or after.
+      do { try give([1, 2, 2, 3]) } catch is DatabaseError {}
       statements.inserts.settle()
       for _ in 0..<2 {
         #expect(throws: DatabaseError.self) { try statements.inserts.check() }
