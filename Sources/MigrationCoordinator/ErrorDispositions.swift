@@ -31,7 +31,7 @@ extension PlaceError: DisposedError {
     case .alreadyRunning: .system
     case .folderNotWritable(_, let cause): cause.knownDisposition
     case .outputExists, .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged,
-      .keptMissing, .keptUnlisted, .otherRun, .workFolderForeign:
+      .keptMissing, .keptUnlisted, .keptInPlace, .keptRenamed, .otherRun, .workFolderForeign:
       .refusal
     }
   }

@@ -90,6 +90,9 @@ package struct Migration: Sendable {
     {
       return try finish(output, paths: paths)
     }
+    if request.output == nil, let owner = try KeptStoreKind.owner(of: request.store) {
+      throw PlaceError.keptInPlace(request.store, of: owner)
+    }
     try request.requireShortNames()
     if let output = request.output {
       try ResultHandover.requireFreeLogs(of: output, besides: request.store)

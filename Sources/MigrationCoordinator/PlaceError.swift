@@ -19,6 +19,10 @@ package enum PlaceError: Error, Sendable {
   case keptMissing(FilePath, found: FilePath?)
   /// A file has the name of a kept store, and the list of these does not have it.
   case keptUnlisted(FilePath, list: FilePath)
+  /// A migration would replace a store that is kept as the old one of another.
+  case keptInPlace(FilePath, of: FilePath)
+  /// The list of kept stores came with a renamed store, and a file that it names did not.
+  case keptRenamed(list: FilePath, from: String, missing: FilePath)
   /// An interrupted run has left work that was made for something else.
   case otherRun(work: FilePath, [RunDifference])
   /// The work folder cannot be created in this folder.

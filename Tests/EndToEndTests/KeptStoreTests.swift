@@ -45,4 +45,60 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: store.string)) == new)
     #expect(try Data(contentsOf: url) == changed)
   }
+
+  @Test func `a kept store is not migrated in place, but to an output`() async throws {
+    let kept = try await migrate()
+    let before = try Data(contentsOf: URL(filePath: kept.string))
+    let outcome = try await BuiltTool.run(["migrate", kept.string, "--to", sample.string])
+    #expect(outcome.status == 64)
+    #expect(outcome.standardError.contains("is an old store that Godwit keeps of \(store)"))
+    #expect(try Data(contentsOf: URL(filePath: kept.string)) == before)
+    let output = folder.appending("New.sqlite").string
+    let copied = try await BuiltTool.run(
+      ["migrate", kept.string, "--to", sample.string, "--output", output])
+    #expect(copied.status == 0, "\(copied.standardError)")
+  }
+
+  /// Gives all files of the store and its folders of external files another name.
+  private func renameAll(but left: String? = nil) throws -> FilePath {
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder.string)
+    where name != left {
+      let start = name.hasPrefix(".S") ? ".T" : name.hasPrefix("S.sqlite") ? "T" : nil
+      guard let start else { continue }
+      try FileManager.default.moveItem(
+        atPath: "\(folder)/\(name)", toPath: "\(folder)/\(start)\(name.dropFirst(start.count))")
+    }
+    return folder.appending("T.sqlite")
+  }
+
+  @Test(arguments: ["list", "rollback", "finish", "migrate"])
+  func `a store that was renamed with all its files keeps its way back`(
+    command: String
+  ) async throws {
+    let kept = try await migrate()
+    let before = try Data(contentsOf: URL(filePath: kept.string))
+    let renamed = try renameAll()
+    let options = command == "migrate" ? ["--to", sample.string] : []
+    let outcome = try await BuiltTool.run([command, renamed.string] + options)
+    #expect(outcome.status == 0, "\(outcome.standardError)")
+    if command == "finish" { return }
+    if command != "rollback" {
+      let back = try await BuiltTool.run(["rollback", renamed.string])
+      #expect(back.status == 0, "\(back.standardError)")
+    }
+    #expect(try Data(contentsOf: URL(filePath: renamed.string)) == before)
+  }
+
+  @Test(arguments: ["list", "rollback", "finish", "migrate"])
+  func `a kept store that was not renamed with its store is named`(command: String) async throws {
+    let kept = try await migrate()
+    let renamed = try renameAll(but: kept.lastComponent?.string)
+    let options = command == "migrate" ? ["--to", sample.string, "--verify", "full"] : []
+    let outcome = try await BuiltTool.run([command, renamed.string] + options)
+    let name = kept.lastComponent?.string.dropFirst() ?? ""
+    if command == "migrate", outcome.status == 0 { return }
+    #expect(outcome.status == 66)
+    #expect(outcome.standardError.contains("lists the old stores of S.sqlite"))
+    #expect(outcome.standardError.contains("\(folder)/T\(name) is missing"))
+  }
 }

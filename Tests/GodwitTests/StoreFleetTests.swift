@@ -69,6 +69,24 @@ import Testing
     #expect(try await outcomes(fleet, .rolledBack).count == 4)
   }
 
+  @Test func `a second fleet over the same folder passes over kept old stores`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    _ = try await outcomes(fleet(given))
+    let members = try StoreFleet.Members()
+    try members.add(FilePath(given.folder.path))
+    try members.add(FilePath(given.folder.appending(path: "Store*").path))
+    // Four stores of the first fleet have an old store, found in the folder and by the pattern.
+    #expect(members.keptStores == 8)
+    let kept = try #require(members.keptStore)
+    let (count, failures) = (try members.count(), members.failures.count)
+    try members.add(.init(store: kept))
+    #expect(try members.count() == count)
+    #expect(members.failures.count == failures + 1)
+    #expect(members.failures.last?.sentences[0].contains("is not migrated in place") == true)
+    try members.add(.init(store: kept, output: "Elsewhere.sqlite"))
+    #expect(try members.count() == count + 1)
+  }
+
   @Test func `a canary that fails stops the run`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var fleet = try fleet(given)

@@ -5,7 +5,9 @@ import Testing
 @testable import Godwit
 
 @Suite struct StoreSearchTests {
-  private static let beside: Set<String> = ["Shop.sqlite", "Shop.sqlite-wal", "plain", "plain-wal"]
+  private static let beside: Set<String> = [
+    "Shop.sqlite", "Shop.sqlite-wal", "plain", "plain-wal", "Kept.sqlite.godwit-kept.json",
+  ]
 
   @Test(arguments: [
     ("Shop.sqlite-wal", FolderMember.part),
@@ -18,6 +20,9 @@ import Testing
     ("Shop.STORE", .file(isNamedLikeStore: true, hasLog: false)),
     ("plain", .file(isNamedLikeStore: false, hasLog: true)),
     ("Shop.sqlite.before-20260101-000000", .file(isNamedLikeStore: false, hasLog: false)),
+    ("Kept.sqlite.before-20260101-000000", .passedOver(.keptStore)),
+    ("Kept.sqlite.before-20260101-000000.2.undo", .passedOver(.keptStore)),
+    ("Kept.sqlite.after-20260101-000000", .passedOver(.keptStore)),
   ])
   func `what a file is follows from its name and from those beside it`(
     name: String, member: FolderMember

@@ -105,6 +105,9 @@ enum ErrorSamples {
     .keptMissing("Shop.sqlite.before-1", found: nil),
     .keptMissing("Shop.sqlite.before-1", found: "Old.sqlite"),
     .keptUnlisted("Shop.sqlite.before-1", list: "Shop.sqlite.godwit-kept.json"),
+    .keptInPlace("Shop.sqlite.before-1", of: store),
+    .keptRenamed(
+      list: "New.sqlite.godwit-kept.json", from: "Shop.sqlite", missing: "New.sqlite.before-1"),
     .otherRun(work: "Shop.sqlite.godwit", [.targetModel]),
     .folderNotWritable("/data", cause: CancellationError()),
     .workFolderForeign("Shop.sqlite.godwit", .unmarked(holds: "notes.txt")),

@@ -123,6 +123,8 @@ extension StoreSearch.PassedOver.Reason {
       case .special: CountText(count, "pipe, socket or device", "pipes, sockets or devices")
       case .hidden: CountText(count, "hidden file or folder", "hidden files and folders")
       case .workFile: CountText(count, "work file of a migration", "work files of migrations")
+      case .keptStore:
+        CountText(count, "old store that Godwit keeps", "old stores that Godwit keeps")
       case .model: CountText(count, "model", "models")
       }
     return "\(text)"

@@ -101,6 +101,7 @@ package enum AdvisedCommand: Hashable, Sendable {
   case check, checkVersions, createFleet, discard, draftMapping, exportModel
   case list(String)
   case lockVersions, receipt
+  case rollback(String)
   case runFleet(String?)
   case salvage, status, verify, verifyReceipt
 }
@@ -132,6 +133,7 @@ struct LibraryWords: AdviceWords {
     case .list: "`MigratedStore.contents()`"
     case .lockVersions: "`VersionLock.lock`"
     case .receipt: "`MigrationReceiptFiles`"
+    case .rollback: "`MigratedStore.rollBack()`"
     case .runFleet: "`StoreFleet.run()`"
     case .salvage: "`choices.salvagesDamaged`"
     case .status: "`MigrationMonitor`"

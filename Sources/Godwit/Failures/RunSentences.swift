@@ -42,6 +42,18 @@ extension MigrationFailure {
         .notFound, at: list,
         "\(kept) cannot be checked, since \(list) is missing or does not name it: move the list "
           + "back next to the store, and start the same command again; nothing was touched.")
+    case .keptInPlace(let kept, let store):
+      self.init(
+        .usage, at: kept,
+        "\(kept) is an old store that Godwit keeps of \(store), and is not migrated in place: use "
+          + "\(command: .rollback("\(store)")) to restore it, or \(option: .output) to migrate it to "
+          + "another file.")
+    case .keptRenamed(let list, let name, let missing):
+      self.init(
+        .notFound, at: list,
+        "\(list) lists the old stores of \(name), and \(missing) is missing: rename all files of "
+          + "the store and its _SUPPORT folders in the same way, or rename them back to \(name); "
+          + "nothing was touched.")
     case .keptChanged(let kept):
       self.init(
         .cannotCreate, kind: .fileExists, at: kept,

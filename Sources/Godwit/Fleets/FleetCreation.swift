@@ -1,5 +1,7 @@
 import Fleets
 import Foundation
+import MigrationCoordinator
+import Schema
 import StoreFormat
 import SystemCalls
 public import SystemPackage
@@ -60,6 +62,10 @@ extension StoreFleet {
   public final class Members {
     /// The places without a store, with the reason of each.
     public private(set) var failures: [MigrationFailure] = []
+    /// The number of old stores that Godwit keeps in folders and matches, which are passed over.
+    public private(set) var keptStores = 0
+    /// The first of these.
+    public private(set) var keptStore: FilePath?
     let spool: StoreSpool
     /// The options of stores that have options of their own, each once.
     private(set) var options: Set<FleetSettings> = []
@@ -105,6 +111,8 @@ extension StoreFleet {
       for match in matches {
         if try isFolder(match) {
           try add(folder: match)
+        } else if try MigrationFailure.catching({ try KeptStoreKind.owner(of: match) }) != nil {
+          passOver(1, match)
         } else {
           try add(Member(store: match), below: nil)
         }
@@ -130,14 +138,20 @@ extension StoreFleet {
 
     private func add(folder: FilePath) throws(MigrationFailure) {
       try MigrationFailure.catching {
-        try StoreSearch.forEach(below: folder) { entry in
+        let kept = try StoreSearch.forEach(below: folder) { entry in
           if let failure = entry.failure {
             failures.append(failure)
           } else {
             try add(Member(store: entry.path), below: folder)
           }
         }
+        passOver(kept.keptStores, kept.first)
       }
+    }
+
+    private func passOver(_ count: Int, _ kept: FilePath?) {
+      keptStores += count
+      keptStore = keptStore ?? kept
     }
 
     /// Adds a store.
@@ -153,12 +167,20 @@ extension StoreFleet {
         return
       }
       let path = member.store.absolute
+      let target = member.output?.absolute ?? output(for: path, below: folder)
+      if target == nil {
+        let owner = try MigrationFailure.catching { try KeptStoreKind.owner(of: path) }
+        if let owner {
+          failures.append(MigrationFailure(PlaceError.keptInPlace(path, of: owner)))
+          return
+        }
+      }
       let status = try? Files.fileStatusIfPresent(path)
       if let own = member.options { options.insert(own) }
       let log = try? Files.fileStatusIfPresent(FilePath("\(path)-wal"))
       let store = FleetStore(
         store: path.string,
-        output: (member.output?.absolute ?? output(for: path, below: folder))?.string,
+        output: target?.string,
         // Of a store that is not there, its migration reports that.
         bytes: (status?.size ?? 0) + (log?.size ?? 0), options: member.options)
       try MigrationFailure.catching { try spool.add(store, identity: status?.identity) }

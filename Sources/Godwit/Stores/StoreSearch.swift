@@ -1,3 +1,4 @@
+import MigrationCoordinator
 import Schema
 import StoreFormat
 import Survey
@@ -43,6 +44,8 @@ public struct StoreSearch: Sendable {
       case hidden
       /// What a migration by Godwit made for itself.
       case workFile
+      /// An old store, or an undo file, that Godwit keeps next to a store.
+      case keptStore
       /// The folder of a model with its versions, or of a mapping model.
       case model
     }
@@ -73,6 +76,9 @@ public struct StoreSearch: Sendable {
   private var passedCount = 0
   /// Stores and places that were already reported.
   private var met = 0
+  /// Kept old stores that were passed over.
+  private var keptStores = 0
+  private var firstKept: FilePath?
 
   /// Is called with each entry instead of keeping it, where memory must not grow with the stores.
   private typealias Delivery = (Entry) throws -> Void
@@ -80,8 +86,11 @@ public struct StoreSearch: Sendable {
   /// Calls `body` with the entries below a folder, which are neither kept nor compared: a file with
   /// two names is met twice.
   ///
+  /// - Returns: the number of kept old stores that were passed over, and the first of them.
   /// - Throws: what `body` throws.
-  static func forEach(below folder: FilePath, body: (Entry) throws -> Void) throws {
+  static func forEach(
+    below folder: FilePath, body: (Entry) throws -> Void
+  ) throws -> (keptStores: Int, first: FilePath?) {
     try withoutActuallyEscaping(body) { body in
       var search = StoreSearch([], mostMembers: .max)
       do {
@@ -91,6 +100,7 @@ public struct StoreSearch: Sendable {
       } catch {
         try body(Entry(path: folder, failure: MigrationFailure(error)))
       }
+      return (search.keptStores, search.firstKept)
     }
   }
 
@@ -109,6 +119,7 @@ public struct StoreSearch: Sendable {
     over path: FilePath, _ reason: PassedOver.Reason, to deliver: Delivery?
   ) {
     passedCount += 1
+    if reason == .keptStore { (keptStores, firstKept) = (keptStores + 1, firstKept ?? path) }
     if deliver == nil { passedOver.append(PassedOver(path: path, reason: reason)) }
   }
 
@@ -263,6 +274,8 @@ enum FolderMember: Hashable {
       self = .passedOver(.hidden)
     } else if Self.isOfMigration(name) {
       self = .passedOver(.workFile)
+    } else if !isFolder, KeptStoreKind.isKept(name, beside: beside) {
+      self = .passedOver(.keptStore)
     } else if isFolder {
       self = Self.isModel(name) ? .passedOver(.model) : .folder
     } else if let log = StoreFile.logSuffixes.first(where: name.hasSuffix) {

@@ -112,6 +112,12 @@ struct FleetCreateCommand: ParsableCommand {
     for sentence in members.failures.flatMap(\.sentences) {
       Terminal.standardError.line(text: "godwit: note: \(sentence)")
     }
+    if let kept = members.keptStore {
+      Terminal.standardError.line(
+        text: "godwit: note: passed over: "
+          + "\(CountText(members.keptStores, "old store that Godwit keeps", "old stores that Godwit keeps"))"
+          + ", such as \(kept).")
+    }
     let repeated = try members.repeated()
     if repeated > 0 {
       Terminal.standardError.line(

@@ -56,12 +56,41 @@ struct KeptStores {
     guard let status = try Files.fileStatusIfPresent(path, followLinks: false) else { return [] }
     let isList = status.kind == .file && status.size < 1 << 26
     let bytes = try isList ? Files.readFile(path, limit: 1 << 26) : []
-    guard isList, let list = try? VersionedFile<List>(sealed: bytes).content,
-      list.stores.allSatisfy({ entry in
-        FilePath.Component(entry.name).map { Self.isName($0, of: store) } ?? false
+    guard isList, let list = try? VersionedFile<List>(sealed: bytes).content else {
+      throw PlaceError.keptListUnreadable(path)
+    }
+    if list.stores.isEmpty { return [] }
+    guard let owner = Self.owner(of: list) else { throw PlaceError.keptListUnreadable(path) }
+    return owner.utf8.elementsEqual((store.lastComponent?.string ?? "").utf8)
+      ? list.stores : try renamed(list, from: owner)
+  }
+
+  /// The one store whose kept stores are in a list; nil where names are of several or of none.
+  private static func owner(of list: List) -> String? {
+    let owners = Set(
+      list.stores.map { entry in
+        FilePath.Component(entry.name).flatMap { KeptName($0.string)?.store }
       })
-    else { throw PlaceError.keptListUnreadable(path) }
-    return list.stores
+    return owners.count == 1 ? owners.first ?? nil : nil
+  }
+
+  /// The entries of a list that was renamed together with the store and its kept stores.
+  ///
+  /// - Throws: `keptRenamed` where a kept store or an external file is not there by its new name.
+  private func renamed(_ list: List, from owner: String) throws -> [Entry] {
+    try list.stores.map { entry in
+      var found = entry
+      guard var name = KeptName(entry.name) else { return entry }
+      name.store = store.lastComponent?.string ?? ""
+      found.name = name.text
+      if found.isLeaving { return found }
+      let own = path(of: found)
+      let folder = OldExternalFiles.folder(of: own)
+      let missing = try ([own] + found.externalFiles.map { folder.appending($0) })
+        .first { try Files.fileStatusIfPresent($0, followLinks: false) == nil }
+      if let missing { throw PlaceError.keptRenamed(list: path, from: owner, missing: missing) }
+      return found
+    }
   }
 
   /// Removes lists that a kill left unfinished; no other process may write one meanwhile.
@@ -255,6 +284,21 @@ extension KeptStoreKind {
   /// changed.
   package static func isUndo(_ kept: FilePath) -> Bool {
     kept.lastComponent.flatMap { KeptName($0.string) }?.isUndo == true
+  }
+
+  /// Whether a name is that of a kept store next to the list of kept stores that belongs to it.
+  ///
+  /// - Parameter names: the names in the same folder.
+  package static func isKept(_ name: String, beside names: Set<String>) -> Bool {
+    KeptName(name).map { names.contains($0.store + KeptStores.suffix) } ?? false
+  }
+
+  /// The store next to which Godwit keeps this one; nil where it is no kept store.
+  package static func owner(of path: FilePath) throws -> FilePath? {
+    guard let kept = path.lastComponent.flatMap({ KeptName($0.string) }) else { return nil }
+    let owner = Files.parent(of: path).appending(kept.store)
+    return try Files.fileStatusIfPresent(KeptStores(of: owner).path, followLinks: false) == nil
+      ? nil : owner
   }
 
   /// Whether a name is that of a store kept before a migration of another one, next to it.
