@@ -122,6 +122,18 @@ struct Workspace {
   static let resultSuffixes =
     StoreFile.suffixes + ["-kept", "-link", "-probe", "-fenced"]
 
+  /// Whether nothing of a migration is in the folder: at most what a rollback and the like leave.
+  var holdsNoWork: Bool {
+    get throws {
+      let own = Set(Self.resultSuffixes.map { "result.sqlite\($0)" }).union(["swap.json"])
+      return try Files.listDirectory(paths.work).allSatisfy { name in
+        let text = name.string[...]
+        return WorkFileName(name) == .keeper
+          || own.contains(String(WorkFileName.withoutTemporarySuffix(text) ?? text))
+      }
+    }
+  }
+
   /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }
 

@@ -58,7 +58,9 @@ package struct UndoNote: ResumableFile, Hashable {
   /// - Throws: `SystemCallError` and `StoreError` where it cannot be read.
   package func isLeft(in store: FilePath, by journal: RollbackJournal) throws -> Bool {
     let now = try SourceFingerprint(of: store)
-    return try now.bytes == after.bytes && now.modified == after.modified
+    // A copy may have another time. Without a write-ahead log, each write raises the counter.
+    return try now.bytes == after.bytes
+      && (now.modified == after.modified || !StoreHeader(reading: store).usesWAL)
       && now.changeCounter == after.counter && !now.hasLog
       && journal.checksum(ofPagesIn: store) == pagesAfter
   }

@@ -1,4 +1,5 @@
 import Foundation
+import Planning
 import SystemPackage
 import TestSupport
 import Testing
@@ -100,5 +101,25 @@ import Testing
     #expect(outcome.status == 66)
     #expect(outcome.standardError.contains("lists the old stores of S.sqlite"))
     #expect(outcome.standardError.contains("\(folder)/T\(name) is missing"))
+  }
+
+  @Test(
+    .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
+    arguments: [FaultPoint.coordinatorJournaled, .coordinatorKept, .coordinatorSwapped])
+  func `a rollback that was killed is ended by the same command`(point: FaultPoint) async throws {
+    let kept = try await migrate()
+    let before = try Data(contentsOf: URL(filePath: kept.string))
+    let killed = try await BuiltTool.run(
+      ["rollback", store.string], environment: BuiltTool.environment(dyingAt: point))
+    #expect(killed.status != 0)
+    #expect(FileManager.default.fileExists(atPath: "\(store).godwit"))
+    let again = try await BuiltTool.run(["rollback", store.string])
+    #expect(again.status == 0, "\(again.standardError)")
+    #expect(again.standardOutput.contains("is again the store that was kept as \(kept)"))
+    #expect(again.standardError.contains("an earlier run") == (point == .coordinatorSwapped))
+    #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
+    #expect(!FileManager.default.fileExists(atPath: "\(store).godwit"))
+    let third = try await BuiltTool.run(["rollback", store.string])
+    #expect(third.status == 66)
   }
 }

@@ -384,4 +384,24 @@ import Testing
     #expect(isSame)
     #expect(try given.names == ["New.mom", "Shop.sqlite"])
   }
+
+  @Test func `an edited store with another time is put back unless it has a write-ahead log`()
+    async throws
+  {
+    for mode in ["DELETE", "WAL"] {
+      let given = try given("PRAGMA journal_mode = \(mode)")
+      let before = try given.bytes(given.store)
+      _ = try await run(given)
+      try Files.setModified(given.store, to: 1)
+      let upkeep = try StoreUpkeep(of: given.store)
+      if mode == "WAL" {
+        #expect(throws: StoreError.self) { try upkeep.rollBack() }
+      } else {
+        _ = try upkeep.rollBack()
+        let isSame = try given.bytes(given.store) == before
+        #expect(isSame)
+      }
+      try FileManager.default.removeItem(atPath: given.folder.string)
+    }
+  }
 }

@@ -92,6 +92,29 @@ import Testing
     #expect(try files(of: "New", in: given.folder) == named.dropFirst().sorted())
   }
 
+  @Test func `files of a removed attribute go with the kept store, and those of others stay`()
+    async throws
+  {
+    let new = try ManagedObjectModel(
+      Entity("Photo", [.optional("album", .binary), .external("image")]),
+      Entity("Scan", [.external("image")]))
+    let given = try GivenMigration(from: Self.model(), to: new, rows: 90)
+    let before = try files(of: "Shop", in: given.folder)
+    var request = given.request()
+    request.lossConsent = .all
+    _ = try await given.run(request)
+    let upkeep = try StoreUpkeep(of: given.store)
+    let named = try OldExternalFiles(store: given.store).named().sorted()
+    #expect(!named.isEmpty && named.count < before.count)
+    #expect(try files(of: "Shop", in: given.folder) == before)
+    // A file that no store names is not Godwit's to remove.
+    let foreign = "00000000-0000-4000-8000-00000000000A"
+    let data = given.folder.appending(".Shop_SUPPORT").appending("_EXTERNAL_DATA")
+    try Files.writeFileAtomically([1], to: data.appending(foreign))
+    #expect(try upkeep.finish().count == 1)
+    #expect(try files(of: "Shop", in: given.folder) == (named + [foreign]).sorted())
+  }
+
   // MARK: Missing and unreadable files
 
   private static let read = made {

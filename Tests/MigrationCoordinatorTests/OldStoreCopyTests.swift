@@ -40,9 +40,40 @@ import Testing
     #expect(throws: PlaceError.self) { try upkeep.copyOld(to: given.store) }
     try Files.remove(FilePath("\(output)-wal"))
     let kept = try #require(try upkeep.contents().kept.first?.path)
-    try Files.setModified(kept, to: 1)
+    var bytes = try given.bytes(kept)
+    bytes[bytes.count - 1] ^= 1
+    try Files.writeFileAtomically(bytes, to: kept)
     let names = try given.names
     #expect(throws: PlaceError.self) { try upkeep.copyOld(to: output) }
     #expect(try given.names == names)
+  }
+
+  @Test func `a kept store with another time is the one that was kept`() async throws {
+    let (given, old) = try await migrated()
+    let upkeep = try StoreUpkeep(of: given.store)
+    let kept = try #require(try upkeep.contents().kept.first?.path)
+    try Files.setModified(kept, to: 1)
+    #expect(try upkeep.contents().kept.map(\.state) == [.whole])
+    _ = try upkeep.rollBack()
+    #expect(try given.bytes(given.store) == old)
+  }
+
+  @Test(arguments: ["-wal", "-journal"])
+  func `a kept store with changes in a log is neither restored nor removed`(
+    suffix: String
+  ) async throws {
+    let (given, _) = try await migrated()
+    let upkeep = try StoreUpkeep(of: given.store)
+    let kept = try #require(try upkeep.contents().kept.first?.path)
+    let log = FilePath("\(kept)\(suffix)")
+    try Files.writeFileAtomically([1], to: log)
+    let names = try given.names
+    #expect(try upkeep.contents().kept.map(\.state) == [.changed])
+    #expect(throws: PlaceError.self) { try upkeep.rollBack() }
+    #expect(throws: PlaceError.self) { try upkeep.finish() }
+    #expect(try given.names == names)
+    // An app that only reads leaves an empty one.
+    try Files.writeFileAtomically([], to: log)
+    #expect(try upkeep.finish() == [kept])
   }
 }

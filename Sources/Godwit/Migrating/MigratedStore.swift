@@ -70,8 +70,18 @@ public struct MigratedStore: Sendable {
   @discardableResult
   public func rollBack(to kept: FilePath? = nil) throws(MigrationFailure) -> Rollback {
     let done = try MigrationFailure.catching { try core.rollBack(to: kept) }
+    let earlier =
+      done.wasDone ? ["an earlier run restored the store, and was stopped at its end."] : []
     return Rollback(
-      store: path, restored: done.restored, kept: done.kept, notes: done.notes.map(\.sentence))
+      store: path, restored: done.restored, kept: done.kept,
+      notes: earlier + done.notes.map(\.sentence))
+  }
+
+  /// Whether a store that was kept is back in its place.
+  ///
+  /// - Parameter time: the end of the migration that kept it, in seconds since 1970.
+  func isRestored(_ kept: FilePath, since time: Double) throws(MigrationFailure) -> Bool {
+    try MigrationFailure.catching { try core.isRestored(kept, since: time) }
   }
 
   /// Writes the old store to another file with its external files, and leaves the new one and what

@@ -1,11 +1,13 @@
 import Foundation
 import Planning
 package import Schema
+import StoreFormat
 import SystemCalls
 package import SystemPackage
 
-// (1) Only a store that is in the list, under its name and with its size, time and checksum, is one
-// that Godwit kept: anything else of such a name is somebody's own.
+// (1) Only a store that is in the list, under its name, with its size and checksum and without a
+// log, is one that Godwit kept: anything else of such a name is somebody's own. Its time counts
+// where the checksum does not cover every write.
 // (2) The list names a store before it is kept, and forgets it after it is gone.
 
 /// The list of the old stores that are kept next to a store: `Shop.sqlite.godwit-kept.json`.
@@ -107,9 +109,29 @@ struct KeptStores {
   func isThere(_ entry: Entry, at other: FilePath? = nil) throws -> Bool {
     let path = other ?? path(of: entry)
     let status = try Files.fileStatusIfPresent(path, followLinks: false)
-    guard status?.kind == .file, status?.size == entry.bytes, status?.modified == entry.modified
+    guard let status, status.kind == .file, status.size == entry.bytes, try !Self.hasLog(path)
     else { return false }
-    return try entry.checksum.map { try $0 == Self.checksum(of: path) } ?? true
+    let hasTime = status.modified == entry.modified
+    guard let checksum = entry.checksum else { return hasTime }
+    guard try hasTime || Self.showsWrites(path, bytes: entry.bytes) else { return false }
+    return try checksum == Self.checksum(of: path)
+  }
+
+  /// Whether changes of a store are next to it, in a log that is not empty.
+  private static func hasLog(_ path: FilePath) throws -> Bool {
+    try !KeptStoreKind.isUndo(path)
+      && StoreFile.changeSuffixes.contains { suffix in
+        try Files.fileStatusIfPresent(FilePath("\(path)\(suffix)"), followLinks: false)
+          .map { $0.kind != .file || $0.size > 0 } ?? false
+      }
+  }
+
+  /// Whether the checksum alone shows any write by SQLite, whatever the time of the file: a copy
+  /// may have another time.
+  private static func showsWrites(_ path: FilePath, bytes: Int64) throws -> Bool {
+    if bytes <= mostBytesSummed { return true }
+    // With a write-ahead log, SQLite may leave the change counter of the header as it is.
+    return try !KeptStoreKind.isUndo(path) && !StoreHeader(reading: path).usesWAL
   }
 
   /// Checks that the file of an entry is there as it was kept.

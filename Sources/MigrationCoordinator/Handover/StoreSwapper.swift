@@ -125,7 +125,8 @@ struct StoreSwapper {
     // What only the old store names goes once it cannot come back.
     if notes.isEmpty {
       HandoverNote.collect(.notRemoved, at: OldExternalFiles.folder(of: store), in: &notes) {
-        try journal.recover()
+        // That of a rollback stays until the rollback is recorded.
+        try journal.recover(keepsJournal: restored != nil)
       }
     }
     return notes

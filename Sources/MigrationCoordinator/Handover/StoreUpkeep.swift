@@ -57,7 +57,9 @@ package struct StoreUpkeep: Sendable {
     /// Where the store is that it replaced; nil where an edit was undone.
     package var kept: FilePath?
     /// What failed once the store had its place again.
-    package var notes: [HandoverNote]
+    package var notes: [HandoverNote] = []
+    /// Whether a call before this one had done it, and was killed before it ended.
+    package var wasDone = false
   }
 
   /// Puts a store that was kept in its place again, the latest one or a certain one, and keeps the
@@ -65,8 +67,19 @@ package struct StoreUpkeep: Sendable {
   package func rollBack(to wanted: FilePath? = nil) throws -> Rollback {
     // Throws where there is no such store.
     _ = try StoreHeader(of: store)
-    return try withWorkspace { workspace in
-      let entry = try entry(wanted: wanted)
+    return try afterEarlier { workspace, earlier in
+      if let earlier, wanted.map({ $0.lastComponent == earlier.restored.lastComponent }) ?? true {
+        return earlier
+      }
+      let entry: KeptStores.Entry
+      do {
+        entry = try self.entry(wanted: wanted)
+      } catch PlaceError.nothingKept(let store, let name) {
+        // What a rollback left that was killed at its very end.
+        guard workspace.wasThere, try workspace.holdsNoWork, let done = try recordedRollback(wanted)
+        else { throw PlaceError.nothingKept(store: store, as: name) }
+        return done
+      }
       if KeptStoreKind.isUndo(kept.path(of: entry)) { return try undo(entry) }
       let old = kept.path(of: entry)
       try kept.requireThere(entry)
@@ -91,6 +104,36 @@ package struct StoreUpkeep: Sendable {
     }
   }
 
+  /// The last rollback by the record of the store; nil where there is none.
+  private func recordedRollback(_ wanted: FilePath?) throws -> Rollback? {
+    guard let old = (try? OutcomeFile(beside: store).read())?.restored.map({ FilePath($0.path) }),
+      wanted.map({ $0.lastComponent == old.lastComponent }) ?? true,
+      try Files.fileStatusIfPresent(old, followLinks: false) == nil
+    else { return nil }
+    let last = try kept.entries().max { $0.time < $1.time }.map { kept.path(of: $0) }
+    let isAfter =
+      last?.lastComponent.flatMap { KeptStores.kind(of: $0, beside: store) } == .after
+    return Rollback(restored: old, kept: isAfter ? last : nil, wasDone: true)
+  }
+
+  /// Whether a store that a migration kept is back in its place, by the list and the record.
+  ///
+  /// - Parameter time: the end of the migration, in seconds since 1970.
+  package func isRestored(_ old: FilePath, since time: Double) throws -> Bool {
+    let entries = try kept.entries()
+    guard try Files.fileStatusIfPresent(old, followLinks: false) == nil,
+      !entries.contains(where: { $0.name == old.lastComponent?.string })
+    else { return false }
+    let restored = (try? OutcomeFile(beside: store).read())?.restored
+    if let restored, FilePath(restored.path).lastComponent == old.lastComponent { return true }
+    // Without a record, a rollback shows by the store that it has replaced.
+    return entries.contains { entry in
+      entry.time >= time
+        && FilePath.Component(entry.name).flatMap { KeptStores.kind(of: $0, beside: store) }
+          == .after
+    }
+  }
+
   /// Has SQLite put the store back by the journal of an edit, where it is as the edit has left it.
   private func undo(_ entry: KeptStores.Entry) throws -> Rollback {
     let undo = kept.path(of: entry)
@@ -108,10 +151,10 @@ package struct StoreUpkeep: Sendable {
       try SwapJournal(paths).begin(
         .init(
           result: .init(Files.fileStatus(store)),
-          edit: .init(undo: entry.name, after: note.after, obsolete: [])))
+          edit: .init(undo: entry.name, after: note.after, obsolete: [], isUndoing: true)))
       try Files.renameNoReplace(undo, to: RollbackJournal.path(of: store))
       try Files.syncDirectory(Files.parent(of: store))
-      try SwapJournal(paths).recover(isLocked: true)
+      try SwapJournal(paths).recover(isLocked: true, keepsJournal: true)
       var notes: [HandoverNote] = []
       let record = OutcomeFile(beside: store)
       HandoverNote.collect(.notRecorded, at: record.path, in: &notes) {
@@ -174,7 +217,9 @@ package struct StoreUpkeep: Sendable {
             continue
           }
           _ = try RegionLock.ofStore(path)
-          let obsolete = KeptStoreKind.isUndo(path) ? try obsoleteFiles(after: path) : []
+          let obsolete =
+            KeptStoreKind.isUndo(path)
+            ? try obsoleteFiles(after: path) : try obsoleteFiles(of: entry)
           entry.isLeaving = true
           try kept.note(entry)
           try OldExternalFiles(store: store).remove(obsolete)
@@ -198,6 +243,28 @@ package struct StoreUpkeep: Sendable {
     guard let note, !note.obsolete.isEmpty else { return [] }
     let named = try OldExternalFiles(store: store).named()
     return note.obsolete.filter { !named.contains($0) }
+  }
+
+  /// The external files of a kept store that are in the folder of its successor as well, and that
+  /// the successor does not name: its model has lost the attribute.
+  private func obsoleteFiles(of entry: KeptStores.Entry) throws -> [String] {
+    let files = OldExternalFiles(store: store)
+    guard !entry.externalFiles.isEmpty, try !files.isShared(but: kept.entries().map(\.name)) else {
+      return []
+    }
+    var candidates = Set(entry.externalFiles).intersection(try files.names().map(\.string))
+    // The store before an edit has the same folder.
+    for other in try kept.entries() where KeptStoreKind.isUndo(kept.path(of: other)) {
+      let note = try? RollbackJournal(kept.path(of: other)).flatMap { UndoNote($0) }
+      candidates.subtract(note?.obsolete ?? [])
+    }
+    if candidates.isEmpty { return [] }
+    // Of a store that cannot be read it is unknown which files it needs.
+    guard let named = try? files.named() else { return [] }
+    candidates.subtract(named)
+    if candidates.isEmpty { return [] }
+    let old = try OldExternalFiles(store: kept.path(of: entry)).named()
+    return candidates.intersection(old).sorted()
   }
 
   // MARK: Leftovers
@@ -256,18 +323,46 @@ package struct StoreUpkeep: Sendable {
 
   /// Runs something alone with the store: no migration of it begins meanwhile.
   func withWorkspace<Result>(_ body: (Workspace) throws -> Result) throws -> Result {
+    try afterEarlier { workspace, _ in try body(workspace) }
+  }
+
+  /// The same; `body` also gets the rollback that a call before this one had done when it was
+  /// killed.
+  private func afterEarlier<Result>(
+    _ body: (Workspace, Rollback?) throws -> Result
+  ) throws -> Result {
     let workspace = try Workspace.open(paths, store: store)
     // What a call before this one, or a migration, has begun is ended or undone first.
-    try SwapJournal(paths).recover()
+    let earlier = try endEarlier()
     try kept.removeUnfinished()
+    // The work of an interrupted migration stays.
+    let isOwn = try !workspace.wasThere || workspace.holdsNoWork
     do {
-      let result = try body(workspace)
-      if !workspace.wasThere { _ = try? workspace.remove() }
+      let result = try body(workspace, earlier)
+      // The journal of a rollback goes last.
+      if isOwn { _ = try? workspace.remove() } else { _ = try? SwapJournal(paths).recover() }
       return result
     } catch {
       let isUndone = (try? SwapJournal(paths).recover()) != nil
-      if !workspace.wasThere && isUndone { _ = try? workspace.remove() }
+      if isOwn && isUndone { _ = try? workspace.remove() }
       throw error
     }
+  }
+
+  /// Follows the journal of a call before this one; the rollback that it had done, if it was one.
+  private func endEarlier() throws -> Rollback? {
+    let journal = SwapJournal(paths)
+    guard let begun = try journal.rollback() else {
+      try journal.recover()
+      return nil
+    }
+    let recovery = try journal.recover(keepsJournal: true)
+    let folder = Files.parent(of: store)
+    let old = folder.appending(begun.restored)
+    let isDone = recovery == (KeptStoreKind.isUndo(old) ? .putBack : .ended)
+    if isDone { _ = try? OutcomeFile(beside: store).change { $0.restore(old) } }
+    try journal.recover()
+    return isDone
+      ? Rollback(restored: old, kept: begun.kept.map { folder.appending($0) }, wasDone: true) : nil
   }
 }

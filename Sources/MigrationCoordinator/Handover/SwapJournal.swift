@@ -56,6 +56,8 @@ struct SwapJournal {
     var after: UndoNote.State
     /// The external files that go with the old store where it cannot come back.
     var obsolete: [String]
+    /// True if a rollback undoes the edit.
+    var isUndoing: Bool? = nil
   }
 
   /// A store that was kept and comes back.
@@ -95,6 +97,15 @@ struct SwapJournal {
     try Files.writeFileAtomically(VersionedFile(entry).sealed(), to: path)
   }
 
+  /// The rollback that the journal is about, by the names of the store that comes back and of the
+  /// one that it replaces; nil for another handover.
+  func rollback() throws -> (restored: String, kept: String?)? {
+    guard let entry = try entry() else { return nil }
+    if let restored = entry.restored { return (restored.name, entry.replaced?.kept) }
+    guard let edit = entry.edit, edit.isUndoing == true else { return nil }
+    return edit.undo.map { ($0, nil) }
+  }
+
   /// Whether the file at a path is an output that has got its name.
   func isFinished(_ output: FilePath) throws -> Bool {
     guard let entry = try entry(), entry.replaced == nil else { return false }
@@ -105,9 +116,11 @@ struct SwapJournal {
   ///
   /// Can be repeated: the journal goes last.
   ///
-  /// - Parameter isLocked: whether this process keeps everybody else from the destination.
+  /// - Parameters:
+  ///   - isLocked: whether this process keeps everybody else from the destination.
+  ///   - keepsJournal: whether the journal stays, until all that follows is done as well.
   @discardableResult
-  func recover(isLocked: Bool = false) throws -> Recovery {
+  func recover(isLocked: Bool = false, keepsJournal: Bool = false) throws -> Recovery {
     var recovery = Recovery.undone
     if let edit = try entry()?.edit {
       recovery = try recover(edit, isLocked: isLocked)
@@ -132,7 +145,7 @@ struct SwapJournal {
         return .ended
       }
     }
-    try Files.removeRegularFile(path)
+    if !keepsJournal { try Files.removeRegularFile(path) }
     return recovery
   }
 
