@@ -26,6 +26,14 @@ package struct FleetTally: Codable, Hashable, Sendable {
     package var bytes: Int64
   }
 
+  /// A loss over several stores.
+  package struct LossSum: Codable, Hashable, Sendable {
+    /// The loss, with the sum of all stores.
+    package var loss: FleetLoss
+    /// The number of stores with this loss.
+    package var stores: Int
+  }
+
   /// The numbers of stores by outcome.
   private var counts: [String: Int] = [:]
   /// The same by the version that the stores had; nil where an earlier version wrote it.
@@ -43,7 +51,12 @@ package struct FleetTally: Codable, Hashable, Sendable {
   /// The slowest stores, the slowest first.
   package private(set) var slowest: [Slow] = []
 
+  /// The losses by kind, cause and name; nil where an earlier version wrote it.
+  private var lossSums: [String: LossSum]?
+
   private static let mostSlow = 5
+  /// The most losses that are summed: their names come from models.
+  private static let mostLosses = 500
   /// The most versions that are counted apart: their names come from stores.
   private static let mostVersions = 200
 
@@ -76,6 +89,12 @@ package struct FleetTally: Codable, Hashable, Sendable {
 
   /// The highest exit status of a failed store, 0 where none failed.
   package var exitStatus: Int32 { failures.values.map(\.exitStatus).max() ?? 0 }
+
+  /// The losses over all stores, those of the most stores first.
+  package var losses: [LossSum] {
+    (lossSums ?? [:]).sorted { ($1.value.stores, $0.key) < ($0.value.stores, $1.key) }
+      .map(\.value)
+  }
 
   /// Adds a result.
   package mutating func add(_ result: StoreResult) {
@@ -118,6 +137,19 @@ package struct FleetTally: Codable, Hashable, Sendable {
     seconds += Double(sign) * result.seconds
     rows += Int64(sign) * (result.rows ?? 0)
     if result.outcome.isDone { bytes += Int64(sign) * result.bytes }
+    for loss in result.lost ?? [] { change(loss, by: sign) }
+  }
+
+  private mutating func change(_ loss: FleetLoss, by sign: Int) {
+    var sums = lossSums ?? [:]
+    if var sum = sums[loss.key] {
+      sum.loss.count += Int64(sign) * loss.count
+      sum.stores += sign
+      sums[loss.key] = sum.stores > 0 ? sum : nil
+    } else if sign > 0, sums.count < Self.mostLosses {
+      sums[loss.key] = LossSum(loss: loss, stores: 1)
+    }
+    lossSums = sums
   }
 
   private mutating func change(version: String, _ outcome: StoreResult.Outcome, by sign: Int) {

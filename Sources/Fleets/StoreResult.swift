@@ -45,6 +45,8 @@ package struct StoreResult: ResumableFile, Hashable, Sendable {
   package var version: String?
   /// The number of losses that were reported.
   package var losses: Int?
+  /// The losses, summed by kind, cause and name; nil if there are none.
+  package var lost: [FleetLoss]?
   /// The path under which the old store is kept.
   package var oldStore: String?
   /// The time that the last attempt took, in seconds.

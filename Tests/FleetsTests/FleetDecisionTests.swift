@@ -39,6 +39,22 @@ import Testing
     #expect(tally.versionCounts.map(\.counts) == [[.migrated: 1, .rolledBack: 1]])
   }
 
+  @Test func `losses are summed by kind, cause and name over all stores`() {
+    func loss(_ property: String?, _ count: Int64) -> FleetLoss {
+      FleetLoss(
+        kind: "attribute", cause: "removed", entity: "Book", property: property, count: count)
+    }
+    let store = FleetLoss.summed([loss("isbn", 2), loss("pages", 3), loss("isbn", 5)])
+    #expect(store == [loss("isbn", 7), loss("pages", 3)])
+    var (tally, first, second) = (FleetTally(), result(.migrated), result(.migrated))
+    (first.lost, second.lost) = (store, [loss("isbn", 1)])
+    for result in [first, second] { tally.add(result) }
+    #expect(tally.losses.map(\.loss) == [loss("isbn", 8), loss("pages", 3)])
+    #expect(tally.losses.map(\.stores) == [2, 1])
+    tally.remove(first)
+    #expect(tally.losses.map(\.loss) == [loss("isbn", 1)])
+  }
+
   @Test func `the five slowest stores are kept, the slowest first`() {
     var tally = FleetTally()
     for seconds in [3.0, 9, 1, 7, 5, 8, 2] { tally.add(result(.migrated, seconds: seconds)) }

@@ -87,6 +87,40 @@ import Testing
     #expect(try members.count() == count + 1)
   }
 
+  @Test func `a store that was rolled back outside of the fleet counts as rolled back`()
+    async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let fleet = try fleet(given)
+    _ = try await outcomes(fleet)
+    let store = FilePath(given.folder.appending(path: "Store2.sqlite").path)
+    try MigratedStore(store).rollBack()
+    try MigratedStore(FilePath(given.folder.appending(path: "Store4.sqlite").path)).finish()
+    var rollback = StoreFleet.Status.Rollback()
+    for try await outcome in fleet.rollBack() { rollback.add(outcome) }
+    #expect(rollback.restored == 3 && rollback.failed == 1)
+    #expect(rollback.failures.map(\.store).first?.hasSuffix("Store4.sqlite") == true)
+    var status = try fleet.status()
+    #expect(status.count(.rolledBack) == 3)
+    #expect(status.exitStatus == 65)
+    status.rollback = rollback
+    #expect(status.exitStatus == 66)
+  }
+
+  @Test func `a status names the losses of all stores`() async throws {
+    let given = try GivenStore(Model.note, Model.noteWithoutPages)
+    let fleet = try fleet(given)
+    _ = try await outcomes(fleet)
+    let losses = try fleet.status().losses
+    #expect(losses.map(\.property) == ["pages"])
+    #expect(losses.first?.sentence.hasPrefix("Note.pages: ") == true)
+    var told = 0
+    try fleet.forEachOutcome { told += $0.losses.count }
+    #expect(told > 1 && losses.map(\.stores) == [told])
+    for try await _ in fleet.rollBack() {}
+    #expect(try fleet.status().losses.isEmpty)
+  }
+
   @Test func `a canary that fails stops the run`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var fleet = try fleet(given)

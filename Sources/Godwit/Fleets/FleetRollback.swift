@@ -8,7 +8,8 @@ extension StoreFleet {
   /// Puts the old stores back in their places, of every store that the fleet has migrated in place,
   /// and returns the outcomes as they become durable.
   ///
-  /// New stores at outputs stay, since the old ones are where they were.
+  /// New stores at outputs stay, since the old ones are where they were. A store that was rolled
+  /// back outside of the fleet counts as rolled back.
   ///
   /// - Parameter stores: the stores to put back; nil puts back all.
   /// - Returns: a sequence that throws `MigrationFailure`. A `failed` outcome has the reason why a
@@ -78,7 +79,10 @@ extension StoreFleet {
       number: old.number, store: old.store, outcome: .rolledBack, bytes: old.bytes)
     do {
       let kept = old.oldStore.map { FilePath($0) }
-      _ = try MigratedStore(FilePath(old.store)).rollBack(to: kept)
+      let store = try MigratedStore(FilePath(old.store))
+      // A rollback outside of the fleet leaves nothing to do.
+      let isBack = try kept.map { try store.isRestored($0, since: old.time) } ?? false
+      if !isBack { _ = try store.rollBack(to: kept) }
     } catch {
       result.take(MigrationFailure(error))
     }

@@ -57,6 +57,53 @@ extension StoreFleet {
       public var counts: [Outcome.Kind: Int]
     }
 
+    /// The results of a rollback.
+    public struct Rollback: Hashable, Sendable, Encodable {
+      /// A store that could not be put back.
+      public struct Failure: Hashable, Sendable, Encodable {
+        /// The place of the store in the list, from 0.
+        public var number: Int
+        /// The path of the store.
+        public var store: String
+        /// The kind of the ``MigrationFailure``.
+        public var reason: String?
+        /// Its exit status.
+        public var exitStatus: Int32
+        /// Its sentences.
+        public var sentences: [String]
+      }
+
+      /// The number of old stores that are back in their places.
+      public private(set) var restored = 0
+      /// The number of stores that could not be put back.
+      public private(set) var failed = 0
+      /// The first of these stores.
+      public private(set) var failures: [Failure] = []
+      /// The highest exit status of these stores, else 0.
+      public private(set) var exitStatus: Int32 = 0
+
+      private enum CodingKeys: CodingKey { case restored, failed, failures }
+      private static let mostFailures = 100
+
+      /// Starts without results.
+      public init() {}
+
+      /// Adds the outcome of a store.
+      public mutating func add(_ outcome: Outcome) {
+        guard outcome.kind == .failed else {
+          restored += 1
+          return
+        }
+        failed += 1
+        exitStatus = max(exitStatus, outcome.exitStatus)
+        if failures.count == Self.mostFailures { return }
+        failures.append(
+          Failure(
+            number: outcome.number, store: outcome.store.string, reason: outcome.reason,
+            exitStatus: outcome.exitStatus, sentences: outcome.sentences))
+      }
+    }
+
     /// The folder of the fleet.
     public var path: FilePath
     /// The number of stores.
@@ -83,6 +130,8 @@ extension StoreFleet {
     public var stopped: String?
     /// The number of lines of results files that are damaged; their stores have no result.
     public var damagedLines = 0
+    /// The rollback that has just ended, whose exit status counts; nil otherwise.
+    public var rollback: Rollback?
     let tally: FleetTally
     private let isRunning: Bool
 
@@ -120,7 +169,8 @@ extension StoreFleet {
     /// The exit status of `godwit fleet status` and `fleet run`: 0 while it runs or if all is done,
     /// 75 if stores have no result or were rolled back, else the highest status of a failed store.
     public var exitStatus: Int32 {
-      switch state {
+      if let rollback { return rollback.exitStatus }
+      return switch state {
       case .running, .done: 0
       case .incomplete, .rolledBack: ExitStatus.interrupted.rawValue
       case .failed: tally.exitStatus
@@ -262,6 +312,7 @@ extension StoreFleet.Status {
     case version, fleet, state, exitStatus, stores, bytes, done, waiting, migrated, copied, current
     case failed, rolledBack, found, rows, bytesDone, storesPerSecond, bytesPerSecond
     case secondsRemaining, versions, running, slowest, failures, stopped, damagedLines
+    case losses, rollback
   }
 
   /// Encodes the output of `godwit fleet status --json` (docs/schemas/fleet-status.schema.json).
@@ -292,6 +343,8 @@ extension StoreFleet.Status {
     try container.encode(failures, forKey: .failures)
     try container.encodeIfPresent(stopped, forKey: .stopped)
     try container.encode(damagedLines, forKey: .damagedLines)
+    try container.encode(losses, forKey: .losses)
+    try container.encodeIfPresent(rollback, forKey: .rollback)
   }
 }
 

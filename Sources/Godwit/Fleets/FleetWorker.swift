@@ -165,6 +165,8 @@ final class FleetWorker: Sendable {
     result.rows = made.rows
     result.version = made.steps.first?.from.first
     result.losses = made.losses.isEmpty ? nil : made.losses.count
+    let losses = FleetLoss.summed(made.core.losses.map { FleetLoss($0) })
+    result.lost = losses.isEmpty ? nil : losses
     result.oldStore = made.oldStore?.string
     switch made.outcome {
     case .migrated: result.outcome = .migrated

@@ -120,6 +120,7 @@ package struct FleetText {
         "  \(group.reason): \(CountText(group.stores, "store")), such as \(group.store)")
       lines.append("    \(group.sentence)")
     }
+    lines += losses
     let running = status.running.sorted { $0.seconds > $1.seconds }
     for store in running.prefix(8) {
       let slow = store.isSlow ? ", much longer than others of its size" : ""
@@ -134,6 +135,17 @@ package struct FleetText {
     }
     if let advice { lines.append(advice) }
     return lines
+  }
+
+  /// The losses over all stores; the first ones, if there are many.
+  private var losses: [String] {
+    let all = status.losses
+    let most = 20
+    let lines = all.prefix(most).map { loss in
+      "  lost in \(CountText(loss.stores, "store")): \(loss.sentence)"
+    }
+    return all.count > most
+      ? lines + ["  … and \(CountText(all.count - most, "more loss", "more losses"))."] : lines
   }
 
   /// The command that continues from here.

@@ -145,6 +145,7 @@ struct FleetListCommand: ParsableCommand {
       let reason = outcome.reason.map { ": \($0)" } ?? ""
       out.line(text: "\(outcome.store): \(outcome.kind.rawValue)\(reason)")
       for sentence in outcome.sentences { out.line(text: "  \(sentence)") }
+      for sentence in outcome.losses { out.line(text: "  lost: \(sentence)") }
     }
   }
 
@@ -194,25 +195,26 @@ struct FleetRollbackCommand: AsyncParsableCommand {
 
   func run() async throws {
     let opened = try StoreFleet(fleet)
-    let ended = Mutex<[(kind: StoreFleet.Outcome.Kind, status: Int32)]>([])
+    let ended = Mutex(StoreFleet.Status.Rollback())
     try await ToolProcess.cancellable { [stores] in
       for try await outcome in opened.rollBack(stores.isEmpty ? nil : stores) {
-        ended.withLock { $0.append((outcome.kind, outcome.exitStatus)) }
+        ended.withLock { $0.add(outcome) }
         for sentence in outcome.sentences {
           Terminal.standardError.line(text: "godwit: \(sentence)")
         }
       }
     }
-    let back = ended.withLock { $0.count { $0.kind == .rolledBack } }
-    let failures = ended.withLock { $0.filter { $0.kind == .failed }.map(\.status) }
+    let rollback = ended.withLock { $0 }
     if json {
-      Terminal.standardOutput.line(json: try JSONOutput.text(value: opened.status()))
+      var status = try opened.status()
+      status.rollback = rollback
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: status))
     } else {
-      let left = failures.isEmpty ? "" : ", \(failures.count) could not be"
+      let left = rollback.failed == 0 ? "" : ", \(GroupedText(rollback.failed)) could not be"
       Terminal.standardOutput.line(
-        text: "\(fleet): \(CountText(back, "old store")) put back\(left).")
+        text: "\(fleet): \(CountText(rollback.restored, "old store")) put back\(left).")
     }
-    if let code = failures.max(), code != 0 { throw ExitCode(code) }
+    if rollback.exitStatus != 0 { throw ExitCode(rollback.exitStatus) }
   }
 }
 
