@@ -74,6 +74,27 @@ import Testing
     }
   }
 
+  @Test func `a receipt of an earlier run in place cannot be made any more`() async throws {
+    var migration = given.migration()
+    migration.output = nil
+    migration.handover.keepsRecord = true
+    let first = try MigrationReceiptFiles(["/dev/full"], of: migration)
+    let result = try await migration.run()
+    #expect(throws: MigrationFailure.self) { _ = try first.write(result) }
+    let again = try MigrationReceiptFiles([file], of: migration)
+    let current = try await migration.run()
+    #expect(current.outcome == .alreadyCurrent)
+    let failure = #expect(throws: MigrationFailure.self) { _ = try again.write(current) }
+    #expect(failure?.exitStatus == .cannotWrite)
+    #expect(failure?.sentences.first?.contains("no receipt of that run can be made") == true)
+    // Once it was migrated again, its receipt is there.
+    try MigratedStore(store).rollBack()
+    let third = try MigrationReceiptFiles([file], of: migration)
+    #expect(try third.write(try await migration.run()) == nil)
+    let fourth = try MigrationReceiptFiles([file], of: migration)
+    #expect(try fourth.write(try await migration.run())?.contains("nothing was migrated") == true)
+  }
+
   @Test func `a loss that was named is told as named`() async throws {
     let receipt = try await migrate {
       $0.choices.allowedLoss = ["Note.pages"]

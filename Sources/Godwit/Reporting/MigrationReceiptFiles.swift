@@ -1,5 +1,6 @@
 import Foundation
 import MigrationCoordinator
+import MigrationStatus
 import Pages
 import Schema
 import StoreFormat
@@ -70,7 +71,9 @@ public struct MigrationReceiptFiles: Sendable {
     let report = result.core
     switch result.outcome {
     case .migrated, .copied: break
-    case .alreadyCurrent: return "nothing was migrated, so there is no receipt."
+    case .alreadyCurrent:
+      try requireReceipts(of: result.destination)
+      return "nothing was migrated, so there is no receipt."
     case .alreadyThere, .finishedEarlier:
       throw MigrationFailure(
         .cannotWrite,
@@ -92,6 +95,30 @@ public struct MigrationReceiptFiles: Sendable {
       throw MigrationFailure(.cannotWrite, failures.flatMap(\.sentences))
     }
     return nil
+  }
+
+  /// Checks that an earlier run that has migrated a store in place has written the receipts.
+  ///
+  /// - Throws: `MigrationFailure` where one is missing. The record of the run has no accounts, so
+  ///   that none can be made.
+  private func requireReceipts(of store: FilePath) throws(MigrationFailure) {
+    let record = try? OutcomeFile(beside: store).read()
+    guard let record, record.state == .done, record.restored == nil, let old = record.oldStore,
+      let missing = files.map(\.path).first(where: { path in
+        guard let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit) else {
+          return true
+        }
+        return !Self.isReceipt(bytes)
+      })
+    else { return }
+    let isKept = (try? Files.fileStatusIfPresent(FilePath(old), followLinks: false)) != nil
+    throw MigrationFailure(
+      .cannotWrite, at: missing,
+      "\(store) was migrated by an earlier run, and \(missing) is not there: no receipt of that run "
+        + "can be made any more. "
+        + (isKept
+          ? "Use \(command: .rollback("\(store)")), and migrate again."
+          : "The old store is no longer kept."))
   }
 
   private func describe(_ report: MigrationReport) throws -> MigrationReceipt {
