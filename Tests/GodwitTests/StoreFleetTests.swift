@@ -74,11 +74,14 @@ import Testing
     _ = try await outcomes(fleet(given))
     let members = try StoreFleet.Members()
     try members.add(FilePath(given.folder.path))
+    let found = try members.count()
+    // Nor does a pattern add lists and records.
     try members.add(FilePath(given.folder.appending(path: "Store*").path))
     // Four stores of the first fleet have an old store, found in the folder and by the pattern.
     #expect(members.keptStores == 8)
     let kept = try #require(members.keptStore)
     let (count, failures) = (try members.count(), members.failures.count)
+    #expect(count == found)
     try members.add(.init(store: kept))
     #expect(try members.count() == count)
     #expect(members.failures.count == failures + 1)

@@ -108,7 +108,7 @@ extension StoreFleet {
           MigrationFailure(
             .notFound, "\(place) does not exist and matches no file: it is left out."))
       }
-      for match in matches {
+      for match in matches where !FolderMember.isOfMigration(match.lastComponent?.string ?? "") {
         if try isFolder(match) {
           try add(folder: match)
         } else if try MigrationFailure.catching({ try KeptStoreKind.owner(of: match) }) != nil {

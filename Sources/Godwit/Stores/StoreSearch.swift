@@ -298,7 +298,7 @@ enum FolderMember: Hashable {
   }
 
   /// `Shop.sqlite.godwit`, `Shop.sqlite.godwit-1f2e3d4c` and the like.
-  private static func isOfMigration(_ name: String) -> Bool {
+  static func isOfMigration(_ name: String) -> Bool {
     name.hasSuffix(".godwit") || name.contains(".godwit-")
   }
 }
