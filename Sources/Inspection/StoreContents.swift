@@ -85,9 +85,13 @@ package struct StoreContents: Sendable {
         """)
   }
 
-  /// The texts that a query returns.
-  func texts(sql: String) throws -> [String] {
-    try reader.connection.run { db in try String.fetchAll(db, sql: sql) }
+  /// Whether all texts that a query returns satisfy a test; the first other one ends it.
+  func hasOnlyTexts(sql: String, where test: (String) -> Bool) throws -> Bool {
+    try reader.connection.perform { db in
+      let texts = try String.fetchCursor(db, sql: sql)
+      while let text = try texts.next() { if !test(text) { return false } }
+      return true
+    }
   }
 
   /// The number that a query returns.

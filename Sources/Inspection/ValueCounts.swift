@@ -19,18 +19,19 @@ extension StoreContents {
         """)
   }
 
-  /// The first texts of an attribute, of up to 1,000 characters each; no others.
-  package func texts(
-    of property: String, declaredBy entity: Entity, limit: Int
-  ) throws -> [String] {
+  /// Whether all texts of an attribute satisfy a test, which is called with up to 1,000 characters
+  /// of each.
+  package func hasOnlyTexts(
+    of property: String, declaredBy entity: Entity, where test: (String) -> Bool
+  ) throws -> Bool {
     guard let table = schema.table(of: entity),
       let column = table.column(role: .attribute(entity: entity.name, name: property))
-    else { return [] }
+    else { return true }
     let name = SQL.identifier(name: column.name)
-    return try texts(
+    return try hasOnlyTexts(
       sql: """
         SELECT substr(\(name), 1, 1000) FROM \(SQL.identifier(name: table.name)) NOT INDEXED
-        WHERE typeof(\(name)) = 'text' LIMIT \(limit)
-        """)
+        WHERE typeof(\(name)) = 'text'
+        """, where: test)
   }
 }

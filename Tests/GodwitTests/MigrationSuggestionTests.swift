@@ -85,6 +85,15 @@ import Testing
     ("Date", "'some words ' || Z_PK", nil), ("Date", "'2024-13-01'", nil),
     ("Integer 32", "'' || Z_PK", "CAST($source.title, \"NSNumber\")"),
     ("Integer 32", "CASE Z_PK WHEN 7 THEN 'seven' ELSE '1' END", nil),
+    ("Integer 16", "CASE Z_PK WHEN 60 THEN '5.7' ELSE '-1' END", nil),
+    ("Integer 16", "CASE Z_PK WHEN 60 THEN '1e2' ELSE '1' END", nil),
+    ("Integer 16", "CASE Z_PK WHEN 60 THEN '0x10' ELSE '1' END", nil),
+    ("Integer 16", "CASE Z_PK WHEN 60 THEN '+7' ELSE '1' END", nil),
+    ("Integer 16", "CASE Z_PK WHEN 60 THEN '007' ELSE '1' END", nil),
+    ("Integer 16", "CASE Z_PK WHEN 60 THEN '32768' ELSE '1' END", nil),
+    ("Double", "Z_PK || '.25'", "CAST($source.title, \"NSNumber\")"),
+    ("Double", "CASE Z_PK WHEN 60 THEN '0.1234567890123456789' ELSE '1' END", nil),
+    ("Date", "'2023-02-29'", nil),
   ])
   func `texts are converted where they are values of the type`(
     type: String, sql: String, expression: String?
@@ -97,6 +106,45 @@ import Testing
     #expect(
       found.choices.flatMap(\.words) == (expression.map { ["--set", "Note.title=\($0)"] } ?? []))
     #expect(found.trial.isPossible == (expression != nil))
+  }
+
+  @Test func `a patch continues the renaming identifier of an attribute`() async throws {
+    let street = Model.attribute("street", "String", "optional=\"YES\" elementID=\"road\"")
+    let given = try GivenStore(
+      Model.entity("Note", street),
+      Model.entity("Note", "\n" + Model.attribute("address", "String")))
+    let found = try await suggestion(given)
+    #expect(found.renamings.map(\.oldName) == ["Note.street"])
+    #expect(found.patch?.contains("name=\"address\" elementID=\"road\"") == true)
+    #expect(found.trial.isPossible && found.trial.losses.isEmpty)
+  }
+
+  @Test func `merged duplicates keep the first of several objects`() async throws {
+    func model(_ cars: String, _ more: String) -> String {
+      Model.entity(
+        "Person",
+        Model.attribute("email", "String")
+          + "<relationship name=\"cars\" optional=\"YES\" \(cars) destinationEntity=\"Car\" "
+          + "inverseName=\"owner\" inverseEntity=\"Person\"/>" + more)
+        + Model.entity(
+          "Car",
+          "<relationship name=\"owner\" optional=\"YES\" maxCount=\"1\" "
+            + "destinationEntity=\"Person\" inverseName=\"cars\" inverseEntity=\"Person\"/>")
+    }
+    let unique =
+      "<uniquenessConstraints><uniquenessConstraint><constraint value=\"email\"/>"
+      + "</uniquenessConstraint></uniquenessConstraints>"
+    let given = try GivenStore(model("toMany=\"YES\"", ""), model("maxCount=\"1\"", unique))
+    // Only the merge gives a person two cars; another one has two before.
+    try given.change(
+      "UPDATE ZPERSON SET ZEMAIL = CASE Z_PK WHEN 2 THEN 'p1' ELSE 'p' || Z_PK END; "
+        + "UPDATE ZCAR SET ZOWNER = CASE Z_PK WHEN 1 THEN 2 WHEN 2 THEN 1 WHEN 3 THEN 3 "
+        + "WHEN 4 THEN 3 END", in: given.store)
+    let found = try await suggestion(given)
+    #expect(
+      Set(found.choices.flatMap(\.words))
+        == ["--on-many", "first", "--on-duplicate", "merge"])
+    #expect(found.trial.isPossible && found.trial.rows != nil)
   }
 
   @Test func `what only the author of the model knows is told with its candidates`() async throws {

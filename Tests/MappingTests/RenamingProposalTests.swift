@@ -59,7 +59,7 @@ import Testing
       found == [
         .init(
           kind: .attribute, entity: "Note", oldEntity: "Note", names: ["alpha", "beta"],
-          oldNames: ["memo", "title"], words: "String")
+          oldNames: ["memo", "title"], identifiers: ["memo", "title"], words: "String")
       ])
     #expect(RenamingProposal.unclear(from: old, to: old).isEmpty)
   }
@@ -81,6 +81,30 @@ import Testing
     let found = RenamingProposal.all(
       from: try model(entity("Note", ["title": .string])), to: try model(note))
     #expect(found.isEmpty)
+  }
+
+  @Test func `a name with a renaming identifier is continued by that identifier`() throws {
+    var old = entity("Note", ["street": .string])
+    old.attributes[0].renamingIdentifier = "road"
+    let found = RenamingProposal.all(
+      from: try model(old), to: try model(entity("Note", ["address": .string])))
+    #expect(found.map(\.oldName) == ["street"] && found.map(\.identifier) == ["road"])
+  }
+
+  @Test func `what both versions have with one renaming identifier is not gone`() throws {
+    var old = entity("Note", ["street": .string])
+    old.attributes[0].renamingIdentifier = "road"
+    var new = entity("Note", ["city": .string, "street": .string])
+    new.attributes[1].renamingIdentifier = "road"
+    #expect(RenamingProposal.all(from: try model(old), to: try model(new)).isEmpty)
+    var link = Relationship(name: "street", to: "Road")
+    link.renamingIdentifier = "way"
+    (old.attributes, new.attributes) = ([], [])
+    old.relationships = [link]
+    new.relationships = [link, Relationship(name: "city", to: "Road")]
+    let road = entity("Road", ["name": .string])
+    #expect(
+      RenamingProposal.all(from: try model(old, road), to: try model(new, road)).isEmpty)
   }
 
   @Test func `an entity with half of the properties is proposed, and its properties follow`() throws

@@ -26,6 +26,8 @@ public struct MigrationSuggestion: Hashable, Sendable, Encodable {
     public var names: [String]
     /// Their candidates in the store's model.
     public var oldNames: [String]
+    /// The renaming identifiers that continue the candidates, in the same order.
+    public var identifiers: [String]
     /// What all of them are, such as `String`.
     public var type: String
   }

@@ -52,7 +52,7 @@ struct ModelPatch {
     for place in stride(from: line, through: max(0, line - 8), by: -1) {
       guard lines.indices.contains(place) else { return false }
       if let range = lines[place].range(of: mark), !lines[place].contains("elementID=") {
-        let identifier = JUnitText.content(proposal.oldName)
+        let identifier = JUnitText.content(proposal.identifier)
         lines[place].insert(contentsOf: " elementID=\"\(identifier)\"", at: range.upperBound)
         return true
       }

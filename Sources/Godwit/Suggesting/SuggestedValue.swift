@@ -33,20 +33,45 @@ struct SuggestedValue {
     constant.map { "TERNARY($source.\(property) == nil, \($0), $source.\(property))" }
   }
 
-  /// Whether a text is one of the type's values.
+  /// Whether a text is one of the type's values, so that its conversion loses nothing.
   func takes(_ text: String) -> Bool {
     switch attribute.type {
-    case .integer16, .integer32, .integer64, .double, .float, .decimal:
-      return Double(text)?.isFinite == true
-    case .date:
-      let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-      let isDigits = parts.allSatisfy { $0.utf8.allSatisfy { (48...57).contains($0) } }
-      return isDigits && parts.map(\.count) == [4, 2, 2] && (1...12).contains(Int(parts[1]) ?? 0)
-        && (1...31).contains(Int(parts[2]) ?? 0)
+    case .integer16: return Int16(text).map { "\($0)" } == text
+    case .integer32: return Int32(text).map { "\($0)" } == text
+    case .integer64: return Int64(text).map { "\($0)" } == text
+    // Digits that every number of the type has.
+    case .float: return Self.isNumber(text, digits: 6)
+    case .double: return Self.isNumber(text, digits: 15)
+    case .decimal: return Self.isNumber(text, digits: 38)
+    case .date: return Self.isDay(text)
     case .uuid: return UUID(uuidString: text) != nil
     case .boolean: return ["yes", "no", "true", "false", "0", "1"].contains(text.lowercased())
     default: return true
     }
+  }
+
+  /// Whether a text is a decimal number in range, with no more significant digits than a type has.
+  private static func isNumber(_ text: String, digits most: Int) -> Bool {
+    let number = text.hasPrefix("-") ? text.dropFirst() : text[...]
+    let parts = number.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let isPlain = parts.allSatisfy { !$0.isEmpty && $0.utf8.allSatisfy { (48...57).contains($0) } }
+    // A leading zero may be part of a code.
+    guard isPlain, parts[0] == "0" || !parts[0].hasPrefix("0"), text.utf8.count <= 40 else {
+      return false
+    }
+    return parts.joined().drop { $0 == "0" }.count <= most
+  }
+
+  /// Whether a text is a day of the Gregorian calendar, as `yyyy-MM-dd`.
+  private static func isDay(_ text: String) -> Bool {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    let isDigits = parts.allSatisfy { $0.utf8.allSatisfy { (48...57).contains($0) } }
+    let numbers = parts.compactMap { Int($0) }
+    guard isDigits, parts.map(\.count) == [4, 2, 2], numbers.count == 3 else { return false }
+    let (year, month, day) = (numbers[0], numbers[1], numbers[2])
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    return (1...12).contains(month) && (1...days[month - 1]).contains(day)
   }
 
   /// The value of an attribute of another type; nil where no conversion is known.

@@ -114,14 +114,14 @@ struct SuggestionSearch {
   /// Adds what answers the reasons; false if nothing new does.
   private mutating func answer(_ trial: SuggestionTrial.Outcome) -> Bool {
     let reasons = trial.refusals
-    let count = choices.count
+    let before = choices
     for reason in reasons { answerByValue(reason) }
     for reason in reasons { answerByChoice(reason) }
     let extras = reasons.first { $0.cause == .unsupported(.extraTables) }
     if let extras, answerByTables(extras) { return true }
-    guard choices.count == count, !state.routing.isProgressive,
+    guard choices == before, !state.routing.isProgressive,
       reasons.contains(where: \.cause.isLiftedByVersions)
-    else { return choices.count > count }
+    else { return choices != before }
     beforeVersions = (state, choices, trial.found)
     state.routing.isProgressive = true
     add(["--progressive"], for: reasons[0])
@@ -151,7 +151,7 @@ struct SuggestionSearch {
     add(["--set", setting], for: reason)
   }
 
-  /// An expression for values of another type, if the sampled values convert.
+  /// An expression for values of another type, if it keeps every value.
   private func conversion(
     of before: (attribute: Attribute, entity: Entity), to value: SuggestedValue
   ) -> String? {
@@ -159,26 +159,29 @@ struct SuggestionSearch {
     guard attribute.type == .string else {
       return value.converting(attribute.name, of: attribute.type)
     }
-    let texts = try? HeldStore(original.store, models: original.target + original.models)
-      .contents().texts(of: attribute.name, declaredBy: entity, limit: Self.textsTried)
-    guard let texts, texts.allSatisfy(value.takes) else { return nil }
-    return value.converting(attribute.name, of: attribute.type)
+    let converts = try? HeldStore(original.store, models: original.target + original.models)
+      .contents().hasOnlyTexts(of: attribute.name, declaredBy: entity, where: value.takes)
+    return converts == true ? value.converting(attribute.name, of: attribute.type) : nil
   }
-
-  /// The number of texts sampled before a conversion is suggested.
-  private static let textsTried = 1_000
 
   /// The attribute of the store's model that one of the new model continues, and its entity.
   private func sourceAttribute(
     of attribute: Attribute, in entity: Entity
   ) -> (attribute: Attribute, entity: Entity)? {
-    let names = [attribute.renamingIdentifier ?? attribute.name, attribute.name]
-    let entities = [entity.renamingIdentifier ?? entity.name, entity.name]
-    return entities.compactMap { old.entity(name: $0) }.lazy.flatMap { entity in
+    let identifier = attribute.renamingIdentifier ?? attribute.name
+    let entityIdentifier = entity.renamingIdentifier ?? entity.name
+    // Identifiers are compared before names, as where the models are mapped.
+    let entities = [
+      old.entities.first { ($0.renamingIdentifier ?? $0.name) == entityIdentifier },
+      old.entity(name: entityIdentifier), old.entity(name: entity.name),
+    ].compactMap(\.self)
+    return entities.lazy.flatMap { entity in
       old.lineage(of: entity).flatMap { level in
-        names.compactMap { name in
-          level.leafAttributes.first { $0.name == name }.map { ($0, level) }
-        }
+        [
+          level.leafAttributes.first { ($0.renamingIdentifier ?? $0.name) == identifier },
+          level.leafAttributes.first { $0.name == identifier },
+          level.leafAttributes.first { $0.name == attribute.name },
+        ].compactMap(\.self).map { ($0, level) }
       }
     }.first
   }
@@ -199,14 +202,28 @@ struct SuggestionSearch {
     case .notUnique where state.choices.duplicates == .fail:
       state.choices.duplicates = .merge
       add(["--on-duplicate", "merge"], for: reason)
+    case .notUnique where state.choices.duplicates == .merge:
+      replaceMerging(for: reason)
     case .referencesMissing where state.choices.missingReferences == .fail:
       state.choices.missingReferences = .drop
       add(["--on-missing", "drop"], for: reason)
     case .toManyBecameToOne where state.choices.severalObjects == .fail:
       state.choices.severalObjects = .first
       add(["--on-many", "first"], for: reason)
+    case .toManyBecameToOne where state.choices.duplicates == .merge:
+      replaceMerging(for: reason)
     default: return
     }
+  }
+
+  /// Keeps the first of several duplicates where merging them does not help.
+  private mutating func replaceMerging(for reason: MigrationFailure.Reason) {
+    guard let index = choices.firstIndex(where: { $0.words == ["--on-duplicate", "merge"] }) else {
+      return
+    }
+    state.choices.duplicates = .keepFirst
+    let answers = choices.remove(at: index).answers
+    choices.append(.init(words: ["--on-duplicate", "keep-first"], answers: answers))
   }
 
   /// Keeps what the model knows nothing of, or leaves behind what cannot be kept, such as triggers.

@@ -39,16 +39,15 @@ extension MigrationSuggestion.Unclear {
     }
     self.init(
       kind: unclear.kind.rawValue, names: unclear.names.map { place(unclear.entity, $0) },
-      oldNames: unclear.oldNames.map { place(unclear.oldEntity, $0) }, type: unclear.words)
+      oldNames: unclear.oldNames.map { place(unclear.oldEntity, $0) },
+      identifiers: unclear.identifiers, type: unclear.words)
   }
 
   /// What has to be chosen, and how.
   var sentence: String {
-    let name = oldNames[0].split(separator: ".").last ?? ""
-    return
-      "\(Self.list(names)) new and \(Self.list(oldNames)) gone, all \(type), and the names are "
+    "\(Self.list(names)) new and \(Self.list(oldNames)) gone, all \(type), and the names are "
       + "ambiguous: set the renaming identifier of the one that does, such as "
-      + "elementID=\"\(name)\"."
+      + "elementID=\"\(identifiers[0])\"."
   }
 
   private static func list(_ names: [String]) -> String {

@@ -18,6 +18,8 @@ package struct RenamingProposal: Hashable, Sendable {
   package var name: String
   /// The name in the old model.
   package var oldName: String
+  /// The renaming identifier that the new one needs: that of the old one, or its name without one.
+  package var identifier: String
   /// What both are, such as `String`.
   package var words: String
   /// Whether no other one of its entity that is gone or new could be meant.
@@ -35,6 +37,8 @@ package struct RenamingProposal: Hashable, Sendable {
     package var names: [String]
     /// The names that are gone.
     package var oldNames: [String]
+    /// The renaming identifiers of those that are gone, or their names without one.
+    package var identifiers: [String]
     /// What all of them are, such as `String`.
     package var words: String
   }
@@ -148,7 +152,9 @@ private struct EntityProposals {
     matching.unclear.map { group in
       .init(
         kind: .entity, names: group.new.map { new[$0].name },
-        oldNames: group.gone.map { gone[$0].name }, words: "alike in half of their properties")
+        oldNames: group.gone.map { gone[$0].name },
+        identifiers: group.gone.map { gone[$0].renamingIdentifier ?? gone[$0].name },
+        words: "alike in half of their properties")
     }
   }
 
@@ -158,7 +164,8 @@ private struct EntityProposals {
       let both = Self.facts(one).intersection(Self.facts(other)).count
       return RenamingProposal(
         kind: .entity, entity: other.name, oldEntity: one.name, name: other.name,
-        oldName: one.name, words: "\(both) of \(Self.facts(one).count) properties",
+        oldName: one.name, identifier: one.renamingIdentifier ?? one.name,
+        words: "\(both) of \(Self.facts(one).count) properties",
         isSole: pair.isSole)
     }
   }
@@ -193,7 +200,9 @@ private struct PropertyProposals {
   )
 
   private var attributes: Found {
-    let taken = Set(new.attributes.map { $0.renamingIdentifier ?? $0.name })
+    let taken = Self.taken(
+      old.attributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
+      new.attributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) })
     let kept = Set(old.attributes.map(\.name))
     let gone = old.attributes.filter {
       !$0.isTransient && $0.type != .composite && !taken.contains($0.name)
@@ -207,11 +216,22 @@ private struct PropertyProposals {
         ? NameLikeness(gone[one].name, added[other].name).share : nil
     }
     return found(
-      .attribute, matching, gone: gone.map { ($0.name, $0.type.name) }, new: added.map(\.name))
+      .attribute, matching,
+      gone: gone.map { ($0.name, $0.renamingIdentifier ?? $0.name, $0.type.name) },
+      new: added.map(\.name))
+  }
+
+  /// The old names that continue, or could by an identifier that several have.
+  private static func taken(_ old: [RenamingMatch.Name], _ new: [RenamingMatch.Name]) -> Set<String>
+  {
+    let match = RenamingMatch(sources: old, destinations: new)
+    return Set(match.sourceByDestination.values).union(match.ambiguities.flatMap(\.sources))
   }
 
   private var relationships: Found {
-    let taken = Set(new.relationships.map { $0.renamingIdentifier ?? $0.name })
+    let taken = Self.taken(
+      old.relationships.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
+      new.relationships.map { .init(name: $0.name, identifier: $0.renamingIdentifier) })
     let kept = Set(old.relationships.map(\.name))
     let gone = old.relationships.filter { !$0.isTransient && !taken.contains($0.name) }
     let added = new.relationships.filter {
@@ -229,26 +249,28 @@ private struct PropertyProposals {
       .relationship, matching,
       gone: gone.map { before in
         (
-          before.name,
+          before.name, before.renamingIdentifier ?? before.name,
           "\(before.isToMany ? "to-many" : "to-one") to \(before.destinationEntityName)"
         )
       }, new: added.map(\.name))
   }
 
   private func found(
-    _ kind: RenamingProposal.Kind, _ matching: Matching, gone: [(name: String, words: String)],
-    new names: [String]
+    _ kind: RenamingProposal.Kind, _ matching: Matching,
+    gone: [(name: String, identifier: String, words: String)], new names: [String]
   ) -> Found {
     (
       matching.pairs.map { pair in
         RenamingProposal(
           kind: kind, entity: new.name, oldEntity: old.name, name: names[pair.new],
-          oldName: gone[pair.gone].name, words: gone[pair.gone].words, isSole: pair.isSole)
+          oldName: gone[pair.gone].name, identifier: gone[pair.gone].identifier,
+          words: gone[pair.gone].words, isSole: pair.isSole)
       },
       matching.unclear.map { group in
         .init(
           kind: kind, entity: new.name, oldEntity: old.name, names: group.new.map { names[$0] },
-          oldNames: group.gone.map { gone[$0].name }, words: gone[group.gone[0]].words)
+          oldNames: group.gone.map { gone[$0].name },
+          identifiers: group.gone.map { gone[$0].identifier }, words: gone[group.gone[0]].words)
       }
     )
   }
