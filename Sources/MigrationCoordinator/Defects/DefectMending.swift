@@ -33,8 +33,11 @@ struct DefectMending {
   func deeds() throws -> [Deed] {
     let demands =
       choices.asksDemands ? try StageDemands.all(of: stage, in: survey, validates: false) : []
+    let firsts = firsts(demands)
+    // An object that stays for its duplicates may have their references besides its own.
+    let again = choices.duplicates == .merge ? firsts : []
     let deeds =
-      try references() + values(demands) + firsts(demands) + duplicates(demands)
+      try references() + values(demands) + firsts + duplicates(demands) + again
       + drops(demands, afterOthers: false)
     let isAny = try survey.reader.connection.perform { db in
       RowView.prepare(db)

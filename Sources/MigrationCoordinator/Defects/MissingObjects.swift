@@ -51,13 +51,13 @@ extension DefectMending {
 }
 
 extension Defect {
-  /// One defect for dropped objects of one property, and for references to them, which several
-  /// passes found.
+  /// One defect for dropped objects of one property, for references to them, and for those after
+  /// the first one, which several passes found.
   static func joined(_ defects: [Defect]) -> [Defect] {
     var result: [Defect] = []
     for defect in defects {
       let place = result.firstIndex {
-        [.missingReference, .removedTarget].contains(defect.kind)
+        [.missingReference, .removedTarget, .severalObjects].contains(defect.kind)
           && [$0.kind.rawValue, $0.entity, $0.property, $0.fate.rawValue]
             == [defect.kind.rawValue, defect.entity, defect.property, defect.fate.rawValue]
       }
