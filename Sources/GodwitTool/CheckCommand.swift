@@ -174,7 +174,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   /// Ends with the status of the stores, or that of versions that are not as they were.
   private func end(_ status: Int32, _ versions: VersionLock.Report?) throws {
-    let isBroken = isGuarded && versions?.problems.isEmpty == false
+    let isBroken = isGuarded && versions?.isBroken == true
     let last = isBroken ? max(status, ExitStatus.impossible.rawValue) : status
     if last != 0 { throw ExitCode(last) }
   }

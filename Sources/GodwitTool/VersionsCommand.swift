@@ -94,7 +94,7 @@ struct VersionsCheckCommand: AsyncParsableCommand {
     } else {
       for line in report.lines { Terminal.standardOutput.line(text: line) }
     }
-    if !report.problems.isEmpty { throw ExitCode(ExitStatus.impossible.rawValue) }
+    if report.isBroken { throw ExitCode(ExitStatus.impossible.rawValue) }
   }
 }
 

@@ -55,6 +55,16 @@ import Testing
     #expect(report.model == "Shop.xcdatamodeld" && report.sentences == sentences)
   }
 
+  @Test(arguments: ["...", "…"])
+  func `hashes are compared as far as they go`(ellipsis: String) throws {
+    let hash = try hash("Note", of: "1")
+    let text = "Note = \"{length = 32, bytes = 0x\(hash.prefix(8)) \(ellipsis) \(hash.suffix(8))}\""
+    #expect(try LoggedVersion(text).versions(in: lock) == ["1"])
+    #expect(throws: MigrationFailure.self) {
+      try LoggedVersion("Note = {length = 32, bytes = 0x1…}")
+    }
+  }
+
   @Test func `a log that is cut fits all versions that it does not tell apart`() throws {
     let found = try LoggedVersion(log("1", entities: ["Tag"]))
     #expect(found.versions(in: lock) == ["1", "2"])

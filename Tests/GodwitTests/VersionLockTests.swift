@@ -59,6 +59,48 @@ import Testing
     #expect(try problems().map(\.kind) == [.deleted])
   }
 
+  @Test func `a renamed version is told once, and breaks nothing`() async throws {
+    try locked()
+    try FileManager.default.moveItem(at: given.version("1"), to: given.version("One"))
+    let found = try problems()
+    #expect(found.map(\.kind) == [.renamed])
+    #expect(found[0].version == "1" && found[0].others == ["One"])
+    let report = try await VersionLock.report(on: bundle, .file(file))
+    #expect(!report.isBroken && report.new.isEmpty)
+    #expect(try VersionLock.lock(bundle, in: file).notes.isEmpty)
+    #expect(try problems().isEmpty)
+  }
+
+  @Test func `renaming identifiers are locked, and those that go are told`() throws {
+    let identifier = "\"Integer 16\" elementID=\"length\""
+    let renamed = Model.note.replacing("\"Integer 16\"", with: identifier)
+    try given.write(renamed, as: "1")
+    try locked()
+    try given.write(Model.note, as: "1")
+    let found = try problems()
+    #expect(found.map(\.kind) == [.renamingIdentifier])
+    #expect(found[0].edits == ["Note.pages had the renaming identifier length and has none"])
+    #expect(throws: MigrationFailure.self) { try locked() }
+    try given.write(renamed.replacing("<entity", with: "<entity elementID=\"Memo\""), as: "1")
+    #expect(try problems().isEmpty)
+    // A lock without them is compared by hashes alone.
+    let text = try String(contentsOfFile: file.string, encoding: .utf8)
+    try text.replacing("renamingIdentifiers", with: "other").write(
+      toFile: file.string, atomically: true, encoding: .utf8)
+    try given.write(Model.note, as: "1")
+    #expect(try problems().isEmpty)
+  }
+
+  @Test func `a current version that is not named or does not exist is told`() throws {
+    try locked()
+    try given.makeCurrent("7")
+    #expect(try problems().map(\.kind) == [.noCurrent])
+    #expect(try problems()[0].sentence.hasPrefix("7 is named as the current version"))
+    try FileManager.default.removeItem(at: given.model.appending(path: ".xccurrentversion"))
+    #expect(try problems().map(\.kind) == [.noCurrent])
+    #expect(try problems()[0].version == "")
+  }
+
   @Test func `a new version is no problem if it is current and another one`() throws {
     try locked()
     try given.write(Model.longNote + Model.tag, as: "3")

@@ -71,7 +71,8 @@ extension CheckReport {
     for problem in releasedVersions?.problems ?? [] {
       list.add(
         .init(
-          level: guardsVersions ? .error : .warning, rule: problem.kind.rawValue,
+          level: guardsVersions && !problem.kind.isHarmless ? .error : .warning,
+          rule: problem.kind.rawValue,
           place: places.place(of: problem), message: problem.sentence, stores: []))
     }
     return list.annotations
@@ -161,11 +162,20 @@ private struct DeclarationPlaces {
     let version = bundle.versions.first { $0.name == problem.version }
     switch problem.kind {
     case .deleted: return .init(file: bundle.path, line: 1)
-    case .notCurrent, .turnedBack:
+    case .noCurrent where problem.version.isEmpty: return .init(file: bundle.path, line: 1)
+    case .notCurrent, .turnedBack, .noCurrent:
       return .init(file: bundle.path.appending(".xccurrentversion"), line: 1)
-    case .edited, .alike, .severalNew:
-      let file = version.flatMap { lines(of: $0)?.file } ?? bundle.path
-      return .init(file: file, line: 1)
+    case .renamed:
+      let renamed = bundle.versions.first { problem.others.contains($0.name) }
+      return .init(file: renamed.flatMap { lines(of: $0)?.file } ?? bundle.path, line: 1)
+    case .edited, .renamingIdentifier, .alike, .severalNew:
+      guard let lines = version.flatMap({ lines(of: $0) }) else {
+        return .init(file: bundle.path, line: 1)
+      }
+      let found = problem.editedPlaces.lazy.compactMap { entity, property in
+        property.flatMap { lines.line(ofProperty: $0, of: entity) } ?? lines.line(ofEntity: entity)
+      }.first
+      return .init(file: lines.file, line: found ?? 1)
     }
   }
 

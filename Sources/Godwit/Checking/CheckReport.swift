@@ -53,7 +53,7 @@ public struct CheckReport: Sendable {
   }
 
   /// Whether released versions are guarded and not as they were.
-  var hasBrokenVersions: Bool { guardsVersions && releasedVersions?.problems.isEmpty == false }
+  var hasBrokenVersions: Bool { guardsVersions && releasedVersions?.isBroken == true }
 
   /// The seconds that all stores took together.
   public var seconds: Double { findings.map(\.seconds).reduce(0, +) }

@@ -108,7 +108,7 @@ extension CheckReport {
     var section = Page.Section("Released versions")
     section.badge =
       releasedVersions.problems.isEmpty
-      ? .init("unchanged", .good) : .init("changed", guardsVersions ? .bad : .held)
+      ? .init("unchanged", .good) : .init("changed", hasBrokenVersions ? .bad : .held)
     section.lines = releasedVersions.lines.map { Markup($0) }
     return section
   }

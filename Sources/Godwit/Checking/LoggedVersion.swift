@@ -53,7 +53,8 @@ public struct LoggedVersion: Hashable, Sendable {
       let digits = match.2.filter(\.isHexDigit).lowercased()
       let rest = match.3.map { $0.filter(\.isHexDigit).lowercased() }
       let isWhole = rest == nil && digits.count == Self.digits
-      guard isWhole || (rest != nil && digits.count >= 16) else { continue }
+      let isShort = (rest.map { $0.count + digits.count } ?? 0) >= Self.leastDigits
+      guard isWhole || isShort else { continue }
       // The hashes of a model may follow those of the store.
       if found[name] != nil { break }
       found[name] = Digits(first: digits, last: rest ?? "")
@@ -68,10 +69,18 @@ public struct LoggedVersion: Hashable, Sendable {
     hashes = found
   }
 
+  /// Compares hashes in hexadecimal digits, by entity.
+  init(_ hashes: [String: String]) {
+    self.hashes = hashes.mapValues { Digits(first: $0, last: "") }
+  }
+
   private static let digits = 64
-  /// Such as `Book = <18df2417 …>` and `Book = "{length = 32, bytes = 0x18df … 11ce}"`.
+  /// The fewest digits of a shortened hash.
+  private static let leastDigits = 8
+  /// Such as `Book = <18df2417 …>` and `Book = "{length = 32, bytes = 0x18df … 11ce}"`, with an
+  /// ellipsis of three characters or of one.
   nonisolated(unsafe) private static let entry =
-    /"?([\p{L}_][\p{L}\p{N}_]*)"?\s*[=:]\s*"?(?:<|\{\s*length\s*=\s*32,\s*bytes\s*=\s*0x)([0-9a-fA-F ]+)(?:\.\.\.([0-9a-fA-F ]+))?[>}]/
+    /"?([\p{L}_][\p{L}\p{N}_]*)"?\s*[=:]\s*"?(?:<|\{\s*length\s*=\s*32,\s*bytes\s*=\s*0x)([0-9a-fA-F ]+)(?:(?:\.\.\.|…)([0-9a-fA-F ]+))?[>}]/
 
   /// The entities that the log names.
   public var entities: [String] { hashes.keys.sorted() }
@@ -131,7 +140,7 @@ public struct LoggedVersion: Hashable, Sendable {
   }
 
   /// The version that has most of the hashes; nil if none has any of the entities.
-  private func nearest(in model: VersionLock) -> LockedVersion? {
+  func nearest(in model: VersionLock) -> LockedVersion? {
     func common(_ version: LockedVersion) -> Int {
       hashes.count { name, digits in version.entities[name]?.hash.map(digits.fits) ?? false }
     }
@@ -142,7 +151,7 @@ public struct LoggedVersion: Hashable, Sendable {
   }
 
   /// How the nearest version differs, and what to do.
-  private func difference(from model: VersionLock) -> [String] {
+  func difference(from model: VersionLock) -> [String] {
     guard let nearest = nearest(in: model) else {
       return ["It shares no entity with any version: check that the log is of this app and store."]
     }

@@ -24,6 +24,12 @@ public struct VersionLock: Hashable, Sendable {
       case edited
       /// A released version is gone.
       case deleted
+      /// A released version lost a renaming identifier, or has another one.
+      case renamingIdentifier
+      /// A released version has another name, and the same hashes.
+      case renamed
+      /// The model names no current version, or one that it does not have.
+      case noCurrent
       /// There is a new version, and it is not current.
       case notCurrent
       /// An older version is current than before.
@@ -32,25 +38,38 @@ public struct VersionLock: Hashable, Sendable {
       case alike
       /// Several versions are new at once.
       case severalNew
+
+      /// Whether stores of all released versions still find their models.
+      public var isHarmless: Bool { self == .renamed }
     }
 
     /// What is wrong.
     public var kind: Kind
     /// The version that it is about; of several new ones the first.
     public var version: String
-    /// The version that is current, or like which the other one hashes; of several the rest.
+    /// The version that is current, or like which the other one hashes; of several the rest; of a
+    /// renamed one the new name.
     public var others: [String]
     /// What was edited, in words.
     public var edits: [String]
     /// What is wrong and what to do, as a sentence.
     public var sentence: String
+    private let declarations: [LockedVersion.Edit]
+
+    /// The entities and properties that were edited.
+    var editedPlaces: [(entity: String, property: String?)] { declarations.map(\.place) }
+
+    private enum CodingKeys: CodingKey { case kind, version, others, edits, sentence }
 
     /// The sentence.
     public var description: String { sentence }
 
-    init(_ kind: Kind, _ version: String, others: [String] = [], edits: [String] = []) {
-      (self.kind, self.version, self.others, self.edits) = (kind, version, others, edits)
-      sentence = Self.sentence(kind, version, others: others, edits: edits)
+    init(
+      _ kind: Kind, _ version: String, others: [String] = [], edits: [LockedVersion.Edit] = []
+    ) {
+      (self.kind, self.version, self.others, declarations) = (kind, version, others, edits)
+      self.edits = edits.map(\.words)
+      sentence = Self.sentence(kind, version, others: others, edits: self.edits)
     }
   }
 
@@ -61,6 +80,8 @@ public struct VersionLock: Hashable, Sendable {
   /// The name of the current version; nil where the bundle names none.
   public let current: String?
   private let versions: [LockedVersion]
+  /// What is wrong with the name of the current version; a locked one is not examined.
+  private var currentFault: Problem?
 
   /// The versions, in their order.
   var locked: [LockedVersion] { versions }
@@ -73,12 +94,18 @@ public struct VersionLock: Hashable, Sendable {
   ///
   /// - Throws: `MigrationFailure`, if one of them cannot be read.
   public init(of bundle: FilePath) throws(MigrationFailure) {
-    (versions, current) = try MigrationFailure.catching {
+    (versions, current, currentFault) = try MigrationFailure.catching {
       let bundle = try ModelBundle(ModelBundle.enclosing(bundle))
-      return (
-        try bundle.versions.map { LockedVersion(name: $0.name, model: try $0.model()) },
-        try? bundle.current().name
-      )
+      let versions = try bundle.versions.map {
+        LockedVersion(name: $0.name, model: try $0.model())
+      }
+      do throws(ModelFileError) {
+        return (versions, try bundle.current().name, nil)
+      } catch {
+        let named: String? =
+          if case .currentVersionMissing(let name) = error.problem { name } else { nil }
+        return (versions, nil, Problem(.noCurrent, named ?? ""))
+      }
     }
   }
 
@@ -134,11 +161,20 @@ public struct VersionLock: Hashable, Sendable {
   /// What is wrong with the versions of today, the gravest first.
   public func problems(in now: VersionLock) -> [Problem] {
     let today = Dictionary(now.versions.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+    let renamed = renamings(in: now)
     let problems = versions.compactMap { version -> Problem? in
-      guard let found = today[version.name] else { return Problem(.deleted, version.name) }
-      if version.hashes(like: found) { return nil }
-      return Problem(
-        .edited, version.name, edits: version.edits(to: found).map(\.words))
+      guard let found = today[version.name] else {
+        return renamed[version.name] == nil ? Problem(.deleted, version.name) : nil
+      }
+      let identifiers = version.identifierEdits(to: found)
+      if version.hashes(like: found) {
+        return identifiers.isEmpty
+          ? nil : Problem(.renamingIdentifier, version.name, edits: identifiers)
+      }
+      return Problem(.edited, version.name, edits: version.edits(to: found) + identifiers)
+    }
+    let other = versions.compactMap { version in
+      renamed[version.name].map { Problem(.renamed, version.name, others: [$0]) }
     }
     let new = newVersions(in: now)
     let alike = new.enumerated().compactMap { index, version -> Problem? in
@@ -148,15 +184,31 @@ public struct VersionLock: Hashable, Sendable {
     let several =
       new.count < 2
       ? [] : [Problem(.severalNew, new[0].name, others: new.dropFirst().map(\.name))]
-    return problems + alike + several + now.currentProblem(after: current, new: new.map(\.name))
+    return problems + alike + several + now.currentProblems
+      + now.currentProblem(after: current, new: new.map(\.name)) + other
+  }
+
+  /// What is wrong with the name of the current version.
+  var currentProblems: [Problem] { [currentFault].compactMap(\.self) }
+
+  /// The new names of released versions, by the old ones.
+  private func renamings(in now: VersionLock) -> [String: String] {
+    let (released, today) = (Set(names), Set(now.names))
+    var free = now.versions.filter { !released.contains($0.name) }
+    var result: [String: String] = [:]
+    for version in versions where !today.contains(version.name) {
+      guard let index = free.firstIndex(where: { version.hashes(like: $0) }) else { continue }
+      result[version.name] = free.remove(at: index).name
+    }
+    return result
   }
 
   /// The names of the versions of today that were not released.
   func newNames(in now: VersionLock) -> [String] { newVersions(in: now).map(\.name) }
 
   private func newVersions(in now: VersionLock) -> [LockedVersion] {
-    let released = Set(names)
-    return now.versions.filter { !released.contains($0.name) }
+    let known = Set(names + renamings(in: now).values)
+    return now.versions.filter { !known.contains($0.name) }
   }
 
   /// What is wrong with the current version.

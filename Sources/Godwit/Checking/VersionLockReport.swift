@@ -41,6 +41,9 @@ extension VersionLock {
     /// What is wrong, the gravest first; empty if nothing is.
     public var problems: [Problem]
 
+    /// Whether stores of released versions, or of the newest one, would not survive.
+    public var isBroken: Bool { problems.contains { !$0.kind.isHarmless } }
+
     init(model: FilePath, source: Source, lock: VersionLock, now: VersionLock) {
       (self.model, since) = ("\(model)", "\(source)")
       released = lock.names
@@ -121,8 +124,8 @@ extension VersionLock {
           "\(option: .accept) names \(unknown), which is not a version: "
             + "\(ListText(known.sorted())).")
       }
-      let problems = before?.problems(in: now) ?? []
-      let isEdit: Set<Problem.Kind> = [.edited, .deleted]
+      let problems = before?.problems(in: now) ?? now.currentProblems
+      let isEdit: Set<Problem.Kind> = [.edited, .deleted, .renamingIdentifier]
       let refused = problems.filter {
         isEdit.contains($0.kind) && !accepted.contains($0.version)
       }
@@ -140,7 +143,8 @@ extension VersionLock {
       let added = new.isEmpty ? "" : "; new: \(ListText(new))"
       return Locking(
         sentence: "\(file): \(count) locked\(current)\(added).",
-        notes: problems.filter { !isEdit.contains($0.kind) }.map(\.sentence))
+        notes: problems.filter { !isEdit.contains($0.kind) && $0.kind != .renamed }
+          .map(\.sentence))
     }
   }
 }

@@ -11,6 +11,19 @@ extension VersionLock.Problem {
     case .edited:
       "\(version) was edited after its release: \(ListText(edits, most: mostEdits)). Stores of "
         + "this version would find no model: undo the edit, and make it in a new version."
+    case .renamingIdentifier:
+      "\(version) has other renaming identifiers than at its release: "
+        + "\(ListText(edits, most: mostEdits)). No hash covers them, but migrations from and to this "
+        + "version may drop values: undo the edit."
+    case .renamed:
+      "\(version) is named \(ListText(others)) now. Its hashes are the same, so stores still find "
+        + "their model. \(command: .lockVersions) locks the new name."
+    case .noCurrent where version.isEmpty:
+      "The model does not state which version is current, so no store can be migrated to it: select "
+        + "one in Xcode (.xccurrentversion)."
+    case .noCurrent:
+      "\(version) is named as the current version (.xccurrentversion) and does not exist: select "
+        + "another one in Xcode."
     case .deleted:
       "\(version) was released and is gone: stores of this version would find no model. Put it "
         + "back."
@@ -44,6 +57,9 @@ extension LockedVersion.Edit {
     case .propertyRenamed(let entity, let name, let other): "\(entity).\(name) became \(other)"
     case .property(let entity, let name, let old, let new):
       "\(entity).\(name) was \(old) and is \(new)"
+    case .identifier(let entity, let name, let old, let new):
+      "\([entity, name].compactMap(\.self).joined(separator: ".")) had the renaming identifier \(old) "
+        + "and has \(new ?? "none")"
     }
   }
 }

@@ -33,16 +33,36 @@ package struct LockedVersion: Hashable, Codable, Sendable {
     case propertyRenamed(entity: String, String, to: String)
     /// A property of the same name that is another one, in words.
     case property(entity: String, String, old: String, new: String)
+    /// A renaming identifier that is gone or another one, of an entity or its property.
+    case identifier(entity: String, String?, old: String, new: String?)
+
+    /// The entity and the property, as the edited version names them.
+    package var place: (entity: String, property: String?) {
+      switch self {
+      case .entityGone(let name), .entityNew(let name), .entity(let name, _, _): (name, nil)
+      case .propertyGone(let entity, let name), .propertyNew(let entity, let name, _),
+        .propertyRenamed(let entity, _, to: let name), .property(let entity, let name, _, _):
+        (entity, name)
+      case .identifier(let entity, let name, _, _): (entity, name)
+      }
+    }
   }
 
   /// The name of the version.
   package var name: String
   /// The entities by name.
   package var entities: [String: Entity]
+  /// The renaming identifiers by `Entity` or `Entity.property`, which no hash covers.
+  ///
+  /// nil in locks that were written without them.
+  package var renamingIdentifiers: [String: String]?
 
   /// Describes a version.
-  package init(name: String, entities: [String: Entity]) {
+  package init(
+    name: String, entities: [String: Entity], renamingIdentifiers: [String: String]? = nil
+  ) {
     (self.name, self.entities) = (name, entities)
+    self.renamingIdentifiers = renamingIdentifiers
   }
 
   /// Describes a version by its model.
@@ -58,7 +78,9 @@ package struct LockedVersion: Hashable, Codable, Sendable {
               hash: hashes[entity.name]?.hexadecimal, facts: entity.lockedWords,
               properties: entity.lockedProperties)
           )
-        }, uniquingKeysWith: { $1 }))
+        }, uniquingKeysWith: { $1 }),
+      renamingIdentifiers: Dictionary(
+        model.entities.flatMap(\.lockedIdentifiers), uniquingKeysWith: { $1 }))
   }
 
   /// The version hashes; nil where one of them is not known.
@@ -86,6 +108,20 @@ package struct LockedVersion: Hashable, Codable, Sendable {
         edits.append(.entity(name, old: "", new: ""))
       }
       return edits
+    }
+  }
+
+  /// Renaming identifiers that are gone or other ones in another form of this version; none if one
+  /// of both has none locked.
+  package func identifierEdits(to now: LockedVersion) -> [Edit] {
+    guard let old = renamingIdentifiers, let new = now.renamingIdentifiers else { return [] }
+    return old.sorted { $0.key < $1.key }.compactMap { name, identifier in
+      let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+      guard new[name] != identifier, let entity = now.entities[parts[0]] else { return nil }
+      let property = parts.count > 1 ? parts[1] : nil
+      // One that is gone itself is another edit.
+      guard property.map({ entity.properties[$0] != nil }) ?? true else { return nil }
+      return .identifier(entity: parts[0], property, old: identifier, new: new[name])
     }
   }
 
@@ -137,6 +173,20 @@ extension Entity {
     let stored = attributes.filter { !$0.isTransient }.map { ($0.name, $0.lockedWords) }
     let related = relationships.filter { !$0.isTransient }.map { ($0.name, $0.lockedWords) }
     return Dictionary(stored + related, uniquingKeysWith: { $1 })
+  }
+}
+
+extension Entity {
+  /// The renaming identifiers of the entity and its properties, by `Entity` or `Entity.property`.
+  fileprivate var lockedIdentifiers: [(String, String)] {
+    let all =
+      [(name, name, renamingIdentifier)]
+      + attributes.map { ("\(name).\($0.name)", $0.name, $0.renamingIdentifier) }
+      + relationships.map { ("\(name).\($0.name)", $0.name, $0.renamingIdentifier) }
+    // One that is the own name says nothing.
+    return all.compactMap { key, own, identifier in
+      identifier.flatMap { $0 == own ? nil : (key, $0) }
+    }
   }
 }
 
