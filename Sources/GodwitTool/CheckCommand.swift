@@ -115,8 +115,10 @@ struct CheckCommand: AsyncParsableCommand {
   private var migratesCopies: Bool { migrate || everyVersion }
 
   func run() async throws {
-    let guarded = try await versionReport()
-    var check = try StoreCheck(of: migration)
+    let (guarded, opened) = try await places.noting(besides: stores) {
+      (try await versionReport(), try StoreCheck(of: migration))
+    }
+    var check = opened
     check.migratesCopies = migratesCopies
     check.comparesResults = !noCompare
     let made = try await madeStores()
@@ -222,8 +224,8 @@ struct CheckCommand: AsyncParsableCommand {
     if !finding.isPossible {
       for reason in finding.reasons { out.line(text: reason) }
     } else if finding.isNeeded == true {
-      let span = "\(VersionSpan(finding.from, finding.to))"
-      let versions = span.isEmpty ? "" : "\(span):"
+      let isUnnamed = finding.from.isEmpty && finding.to.isEmpty
+      let versions = isUnnamed ? "" : " \(VersionSpan(finding.from, finding.to).whole):"
       out.line(
         text: "\(finding.store):\(versions) needs a migration, which is possible.")
     } else {

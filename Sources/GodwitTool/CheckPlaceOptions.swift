@@ -22,7 +22,21 @@ struct CheckPlaceOptions: ParsableArguments {
   /// Whether any of them is given.
   var isAsked: Bool { annotate != nil || sarif != nil || summary != nil }
 
+  /// Returns what a block returns, and shows that a model cannot be read before it throws that.
+  func noting<Result>(
+    besides stores: [FilePath], _ block: () async throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await block()
+    } catch let failure as MigrationFailure where failure.kind != .interrupted {
+      try files(besides: stores).write(failure)
+      throw failure
+    }
+  }
+
   /// Checks that the files can be written.
+  ///
+  /// - Parameter stores: the stores whose own files are not replaced.
   func files(besides stores: [FilePath]) throws -> CheckPlaceFiles {
     let job = ContinuousJob.current
     return CheckPlaceFiles(
@@ -44,6 +58,16 @@ struct CheckPlaceFiles {
   /// Prints and writes what was found.
   func write(_ report: CheckReport, models: [FilePath]) throws {
     let annotations = report.annotations(models: models)
+    try write(annotations)
+    let markdown = CheckSummary(report, annotations)
+    try summary?.write(markdown)
+    if format == .github, let file = job.summary { try markdown.append(to: file) }
+  }
+
+  /// Prints and writes why nothing could be checked.
+  func write(_ failure: MigrationFailure) throws { try write([.init(model: failure)]) }
+
+  private func write(_ annotations: [CheckReport.Annotation]) throws {
     let text = AnnotationText(annotations, root: job.root, in: job.folder)
     let out = Terminal.standardOutput
     switch format {
@@ -53,9 +77,6 @@ struct CheckPlaceFiles {
       for line in text.lines(format ?? .plain) { out.line(text: line) }
     }
     try sarif?.write(annotations)
-    let markdown = CheckSummary(report, annotations)
-    try summary?.write(markdown)
-    if format == .github, let file = job.summary { try markdown.append(to: file) }
   }
 }
 

@@ -12,7 +12,9 @@ import Testing
   /// A check of two stores of a version without what the current one demands.
   private func report(_ given: GivenStore) async throws -> CheckReport {
     let other = given.folder.appending(path: "Other.sqlite")
-    try given.makeStore(of: "1", objects: 9, at: other, seed: 3)
+    if try !given.names.contains("Other.sqlite") {
+      try given.makeStore(of: "1", objects: 9, at: other, seed: 3)
+    }
     var migration = given.migration()
     migration.output = nil
     let search = StoreSearch([FilePath(given.folder.path)])
@@ -32,7 +34,10 @@ import Testing
     #expect(refusal.rule == "mandatoryWithoutDefault")
     #expect(refusal.place == .init(file: FilePath(contents(given, "2")), line: 4))
     #expect(refusal.stores.count == 2)
-    #expect(refusal.text.contains("(The same in 1 other store.)"))
+    #expect(refusal.text.hasSuffix(" Likewise in 1 other store, with other numbers."))
+    var same = refusal
+    same.hasOtherNumbers = false
+    #expect(same.text.hasSuffix(" (The same in 1 other store.)"))
     #expect(annotations.count { $0.name == "Note.code" } == 1)
   }
 
@@ -67,6 +72,60 @@ import Testing
     #expect(report.annotations().contains { $0.rule == "edited" && $0.level == .error })
     #expect(report.exitStatus == 78)
     #expect(JUnitText(report).text.contains("<failure type=\"exit status 78\""))
+  }
+
+  @Test func `a store whose version is gone gets a warning, also where it is refused`() async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote)
+    _ = try await report(given)
+    try given.write(Model.noteWithoutPages, as: "1")
+    let possible = try await report(given).annotations()
+    let warning = try #require(possible.first { $0.rule == "missingVersion" })
+    #expect(warning.level == .warning && warning.stores.count == 2)
+    #expect(warning.place == .init(file: FilePath(contents(given, "1")), line: 1))
+    try given.write(Self.strictNote, as: "2")
+    let refused = try await report(given)
+    #expect(refused.annotations().map(\.rule) == ["mandatoryWithoutDefault", "missingVersion"])
+    #expect(refused.findings.allSatisfy { $0.missingVersion?.nearest == "1" })
+    let notes = refused.findings[0].notes(settlesDefects: false)
+    #expect(notes.contains { $0.hasPrefix("No version of ") })
+  }
+
+  @Test func `the nearest version is named for a store without an embedded model`() async throws {
+    let given = try GivenStore(Model.note + Model.tag, Model.longNote)
+    try given.change("DELETE FROM Z_MODELCACHE", in: given.store)
+    try given.write(Model.noteWithoutPages + Model.tag, as: "1")
+    let check = try StoreCheck(of: given.migration())
+    let finding = try await check.run(.init(path: FilePath(given.store.path), failure: nil))
+    #expect(!finding.isPossible)
+    #expect(finding.missingVersion?.nearest == "1")
+    let notes = finding.notes(settlesDefects: false)
+    #expect(notes.contains { $0.contains("The nearest is 1, which has other hashes of Note.") })
+  }
+
+  @Test func `an edit stands at the line of what was edited`() async throws {
+    let given = try GivenStore("\n" + Self.strictNote, Model.longNote)
+    let bundle = FilePath(given.model.path)
+    let lock = VersionLock.file(of: bundle)
+    try VersionLock.lock(bundle, in: lock)
+    try given.write(
+      "\n" + Self.strictNote.replacing("\"String\" />", with: "\"Date\" />"), as: "1")
+    var report = try await report(try GivenStore(Model.note, Model.longNote))
+    report = CheckReport(
+      [], by: try StoreCheck(of: given.migration()), in: StoreSearch([]))
+    report.releasedVersions = try await VersionLock.report(on: bundle, .file(lock))
+    #expect(report.annotations().map(\.rule) == ["edited"])
+    #expect(report.annotations().map(\.place?.line) == [5])
+  }
+
+  @Test func `a model that cannot be read stands at its line`() throws {
+    let given = try GivenStore(Model.note)
+    try given.write("\n\n<entity", as: "1")
+    let failure = try #require(
+      #expect(throws: MigrationFailure.self) { try StoreCheck(of: given.migration()) })
+    let annotation = CheckReport.Annotation(model: failure)
+    #expect(annotation.place == .init(file: FilePath(contents(given, "1")), line: 4))
+    #expect(text(annotation).lines(.plain)[0].contains("/contents:4: error: "))
   }
 
   private static let annotation = CheckReport.Annotation(

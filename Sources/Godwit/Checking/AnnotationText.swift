@@ -102,9 +102,11 @@ extension CheckReport.Annotation {
   var text: String {
     guard let first = stores.first else { return message }
     let prefix = message.contains(first) ? "" : "\(first): "
-    let more = stores.count - 1
-    return "\(prefix)\(message)"
-      + (more > 0 ? " (The same in \(CountText(more, "other store")).)" : "")
+    guard stores.count > 1 else { return "\(prefix)\(message)" }
+    let others = CountText(stores.count - 1, "other store")
+    return "\(prefix)\(message) "
+      + (hasOtherNumbers
+        ? "Likewise in \(others), with other numbers." : "(The same in \(others).)")
   }
 
   /// What is about, in a few words.

@@ -33,6 +33,8 @@ extension CheckReport {
     public var message: String
     /// The stores that it is about.
     public var stores: [String]
+    /// Whether other stores have other numbers of objects than those in the message.
+    public var hasOtherNumbers = false
   }
 
   /// Reasons against migrations, losses and problems with released versions, each once for all
@@ -60,6 +62,13 @@ extension CheckReport {
             level: .error, rule: "store", message: finding.reasons.joined(separator: " "),
             stores: [finding.store]))
       }
+      if let missing = finding.missingVersion {
+        list.add(
+          .init(
+            level: .warning, rule: "missingVersion",
+            place: places.place(ofVersion: missing.nearest),
+            message: missing.sentence, stores: [finding.store]))
+      }
       for loss in finding.isPossible ? finding.losses : [] {
         list.add(
           .init(
@@ -80,6 +89,16 @@ extension CheckReport {
 
   private static func name(_ entity: String?, _ property: String?) -> String? {
     entity.map { entity in property.map { "\(entity).\($0)" } ?? entity }
+  }
+}
+
+extension CheckReport.Annotation {
+  /// An error that prevents the check of every store, such as a damaged model.
+  public init(model failure: MigrationFailure) {
+    self.init(
+      level: .error, rule: "model",
+      place: failure.file.map { .init(file: $0, line: failure.line ?? 1) },
+      message: failure.sentences.joined(separator: " "), stores: [])
   }
 }
 
@@ -113,6 +132,9 @@ private struct AnnotationList {
       name: annotation.name, message: annotation.name == nil ? annotation.message : "")
     if let index = indexes[key] {
       annotations[index].stores += annotation.stores
+      if annotations[index].message != annotation.message {
+        annotations[index].hasOtherNumbers = true
+      }
     } else {
       indexes[key] = annotations.count
       annotations.append(annotation)
@@ -153,6 +175,14 @@ private struct DeclarationPlaces {
       if let line = lines.line(ofEntity: entity) { return .init(file: lines.file, line: line) }
     }
     return current.compactMap { lines(of: $0) }.first.map { .init(file: $0.file, line: 1) }
+  }
+
+  /// The first line of a version's source, or of the current one.
+  mutating func place(ofVersion name: String?) -> CheckReport.Annotation.Place? {
+    let named = bundles.flatMap(\.versions).filter { $0.name == name }
+    return (named + current).compactMap { lines(of: $0) }.first.map {
+      .init(file: $0.file, line: 1)
+    }
   }
 
   /// The place of the version with the problem; the bundle if the version is gone, or if the

@@ -22,7 +22,7 @@ public struct CheckSummary: Sendable {
       let cells = [
         finding.store, Self.version(finding.from), Self.version(finding.to),
         finding.isNeeded.map { $0 ? "yes" : "no" } ?? "-",
-        finding.isPossible ? "✅" : "❌",
+        finding.verdict == .current ? "current" : finding.isPossible ? "✅" : "❌",
         finding.losses.isEmpty ? "" : "\(finding.losses.count)",
       ]
       return "| \(cells.map(Self.escaped).joined(separator: " | ")) |"

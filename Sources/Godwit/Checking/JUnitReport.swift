@@ -152,7 +152,7 @@ extension StoreCheck.Finding {
     if isNeeded == false {
       lines.append("already has this model")
     } else if !from.isEmpty || !to.isEmpty {
-      lines.append("from \(from.joined(separator: ", ")) to \(to.joined(separator: ", "))")
+      lines.append(VersionSpan(from, to).whole)
     }
     if let trial {
       lines.append(

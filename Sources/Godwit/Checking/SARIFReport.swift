@@ -111,6 +111,10 @@ private struct SARIFLog: Encodable {
 
   private static func words(rule: String) -> String {
     if rule == "loss" { return "A migration loses data." }
+    if rule == "missingVersion" {
+      return "No version of the model has the version hashes of a store."
+    }
+    if rule == "model" { return "The model cannot be read." }
     if rule == "store" { return "A store cannot be read or migrated." }
     return VersionLock.Problem.Kind(rawValue: rule) == nil
       ? "A store cannot be migrated: \(rule)." : "A released version of the model: \(rule)."

@@ -98,6 +98,9 @@ public struct StoreCheck: Sendable {
       let failure = MigrationFailure(error)
       guard failure.kind != .interrupted else { return .failure(failure) }
       finding.note(failure)
+      if failure.kind == .sourceModelMissing {
+        finding.missingVersion = .init(of: entry.path, target: migration.target)
+      }
     }
     finding.seconds = (clock.now - start) / .seconds(1)
     return .success(finding)

@@ -1,7 +1,39 @@
 import Mapping
 import MigrationCoordinator
+import ObjectModel
+import StoreFormat
 import Survey
 import SystemPackage
+
+extension StoreMigration {
+  /// A version that a store has and no version of the model's bundle.
+  public struct MissingVersion: Hashable, Sendable, Encodable {
+    /// The version that is most like it; nil where none shares an entity.
+    public var nearest: String?
+    /// What it means and what to do, in words.
+    public var sentence: String
+  }
+}
+
+extension StoreMigration.MissingVersion {
+  /// Compares the version hashes of a store without an embedded model with a bundle.
+  ///
+  /// nil where the store or the bundle cannot be read, or the target is no bundle.
+  init?(of store: FilePath, target: [FilePath]) {
+    guard let bundle = target.first.flatMap({ VersionLock.bundle(of: $0) }),
+      let versions = try? VersionLock(of: bundle),
+      let access = try? SourceAccess.open(store),
+      let hashes = try? StoreReader(immutable: access.readable).metadata().versionHashes,
+      !hashes.isEmpty
+    else { return nil }
+    let stored = LoggedVersion(hashes.mapValues(\.hexadecimal))
+    guard stored.versions(in: versions).isEmpty else { return nil }
+    nearest = stored.nearest(in: versions)?.name
+    sentence =
+      (["No version of \(bundle) has the hashes of the store."] + stored.difference(from: versions))
+      .joined(separator: " ")
+  }
+}
 
 /// A version that a store has and no version of the target's bundle: one that was edited after its
 /// release, as a rule, or deleted.
@@ -33,8 +65,10 @@ struct StrayVersion {
     }
   }
 
-  /// What it means, and what to do.
-  var sentence: String {
+  /// The version for callers.
+  var described: StoreMigration.MissingVersion { .init(nearest: nearest?.name, sentence: sentence) }
+
+  private var sentence: String {
     let changes = edits.isEmpty ? "" : ", in which \(ListText(edits.map(\.words)))"
     let likely = nearest.map {
       $0.name == released

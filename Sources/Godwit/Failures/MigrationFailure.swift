@@ -95,6 +95,8 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
   public let coreDataCode: Int?
   /// The file concerned, nil if there is none.
   public internal(set) var file: FilePath?
+  /// The line of the file, from 1; nil where it is not known.
+  public internal(set) var line: Int?
   /// All reasons, with their places and codes; empty if the kind suffices.
   public internal(set) var reasons: [Reason] = []
 

@@ -194,6 +194,15 @@ package struct VersionSpan: CustomStringConvertible {
     }
   }
 
+  /// Both versions, also where one has no name: `from (unnamed version) to Shop 2`.
+  package var whole: String {
+    guard from.isEmpty || to.isEmpty else { return String(description.dropFirst()) }
+    func name(_ names: [String]) -> String {
+      names.isEmpty ? "(unnamed version)" : "\(VersionText(names))"
+    }
+    return "from \(name(from)) to \(name(to))"
+  }
+
   /// The versions at the beginning of a sentence; "between the two versions" where neither has a
   /// name.
   var words: String {

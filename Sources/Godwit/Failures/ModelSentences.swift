@@ -54,6 +54,7 @@ extension MigrationFailure {
         "\(file) is not a readable model\(at) (\(error.problem.words)): check the file.")
     }
     self.file = error.file
+    if case .damagedXML(let line) = error.problem { self.line = line }
   }
 }
 

@@ -82,6 +82,8 @@ extension StoreMigration {
     /// Other notes, a sentence each: that the store has no objects, that its log is missing, that
     /// its version is in no model, or that a relationship gets an order.
     public let notes: [String]
+    /// The version of the store, where no version of the model has its hashes; else nil.
+    public let missingVersion: MissingVersion?
     /// What is carried over of CloudKit mirroring, in words; nil where nothing is.
     public let mirroringNote: String?
     /// Fetch indexes of the model that the new store will not have.
@@ -203,7 +205,8 @@ extension StoreMigration.Preparation {
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
     untried = Self.computed(preview)
-    notes = Self.notes(preview, steps: coreSteps)
+    missingVersion = preview.isNeeded ? StrayVersion(preview)?.described : nil
+    notes = Self.notes(preview, steps: coreSteps, missing: missingVersion)
     mirroringNote = preview.assessment?.mirroringAccounts?.mirroringNote
     omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
@@ -233,14 +236,15 @@ extension StoreMigration.Preparation {
   }
 
   private static func notes(
-    _ preview: MigrationPreview, steps: [MigrationReport.Step]
+    _ preview: MigrationPreview, steps: [MigrationReport.Step],
+    missing: StoreMigration.MissingVersion?
   ) -> [String] {
     var notes: [String] = []
     let counts = preview.survey.model.entities.map { preview.survey.count(of: $0.name) }
     if counts.allSatisfy({ $0 == 0 }) { notes.append("It has no objects.") }
     notes += [preview.survey.access.logSentence].compactMap(\.self)
     guard preview.isNeeded else { return notes }
-    return notes + [StrayVersion(preview)?.sentence].compactMap(\.self)
+    return notes + [missing?.sentence].compactMap(\.self)
       + steps.newOrderSentences { name in
         preview.survey.model.entity(name: name).map { preview.survey.count(of: $0.name) > 0 }
           ?? false

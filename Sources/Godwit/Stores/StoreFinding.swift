@@ -51,6 +51,8 @@ extension StoreCheck {
     public var defects: [StoreMigration.Defect] = []
     /// What is notable about the store itself or its new orders, a sentence each.
     public var oddities: [String] = []
+    /// The version of the store, where no version of the model has its hashes; else nil.
+    public var missingVersion: StoreMigration.MissingVersion?
     /// What is carried over of CloudKit mirroring; nil where nothing is.
     public var mirroring: String?
     /// The exit status for this store by itself.
@@ -81,6 +83,7 @@ extension StoreCheck.Finding {
     (from, to, defects) = (found.from, found.to, found.defects)
     (salvage, mappingNotes) = (found.salvage, found.mappingNotes)
     (oddities, indexes) = (found.notes, found.indexNote)
+    missingVersion = found.missingVersion
     guard found.isPossible else { return }
     losses = found.losses
     newObjects = found.newObjects.isEmpty ? nil : found.newObjects
@@ -122,6 +125,8 @@ extension StoreCheck.Finding {
       notes += losses.map { "loses \($0)" }
       notes += [untriedNote].compactMap(\.self)
     }
+    // It is among the oddities of a store that can be migrated.
+    if !isPossible { notes += [missingVersion?.sentence].compactMap(\.self) }
     notes += defects.map { "has \($0)" }
     if isPossible, stepsNotLookedAt > 0 {
       let begin = stepsNotLookedAt == 1 ? "step begins" : "steps begin"
