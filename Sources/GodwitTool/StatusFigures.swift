@@ -43,13 +43,16 @@ package struct StatusFigures {
 
   /// The speed at which rows are migrated, nil while none are.
   private var speed: MigrationRates.Rate? {
-    work.phase == .migrating ? rates.overall : nil
+    work.phase == .migrating && status.state != .paused ? rates.overall : nil
   }
 
   private var workers: String {
     var text = "up to \(progress.workers)"
     if work.workOrderCount > 0 {
-      text = "\(progress.workOrdersAtWork.count) of \(progress.workers) at work"
+      let orders = progress.workOrdersAtWork
+      let paused = status.state == .paused ? orders.count : orders.count { $0.isPaused }
+      text = "\(orders.count - paused) of \(progress.workers) at work"
+      if paused > 0 { text += ", \(paused) paused" }
       text += ", \(CountText(progress.retries, "retry", "retries"))"
     }
     if let rate = progress.bytesPerSecond { text += ", at most \(AmountText.bytes(rate))/s" }

@@ -20,13 +20,15 @@ package struct StatusText {
           fraction: progress.fraction, words: ProgressText.words(progress), columns: 77
         ).text(hasColor: false))
     }
-    // The headline already has it.
-    lines += status.sentences.filter { $0 != "interrupted: \(MigrationFailure.goesOn)." }.map {
-      "  \($0)"
-    }
+    lines += furtherSentences.map { "  \($0)" }
     lines += status.losses.map { "  loses \($0)" }
     if status.state.isOpen { lines += workOrders }
     return lines
+  }
+
+  /// The sentences of the status that the headline does not have already.
+  package var furtherSentences: [String] {
+    status.sentences.filter { $0 != "interrupted: \(MigrationFailure.goesOn)." }
   }
 
   /// The state in one line.

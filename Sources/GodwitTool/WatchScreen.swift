@@ -10,7 +10,8 @@ struct WatchScreen {
   /// The lines for a terminal of this size, neither wider nor more.
   func lines(columns: Int, rows: Int) -> [ScreenLine] {
     let head = head(columns: columns).prefix(rows)
-    let workers = WorkerLines(status.progress?.workOrdersAtWork ?? [], rates: rates)
+    let workers = WorkerLines(
+      status.progress?.workOrdersAtWork ?? [], rates: rates, arePaused: status.state == .paused)
     return (head + workers.lines(columns: columns, rows: rows - head.count))
       .map { $0.fitted(to: columns) }
   }
@@ -55,9 +56,11 @@ struct WatchScreen {
 struct WorkerLines {
   private let orders: [MigrationProgress.WorkOrder]
   private let rates: MigrationRates
+  private let arePaused: Bool
 
-  init(_ orders: [MigrationProgress.WorkOrder], rates: MigrationRates) {
-    (self.orders, self.rates) = (orders, rates)
+  /// - Parameter arePaused: whether the whole migration is paused.
+  init(_ orders: [MigrationProgress.WorkOrder], rates: MigrationRates, arePaused: Bool = false) {
+    (self.orders, self.rates, self.arePaused) = (orders, rates, arePaused)
   }
 
   /// The lines; the last one counts the workers without a line.
@@ -88,14 +91,15 @@ struct WorkerLines {
       ProgressText.percent(order.share),
     ]
     var figures: [String] = []
-    if let rate = rates.ofWorkOrder(order.number) {
+    let isPaused = arePaused || order.isPaused
+    if !isPaused, let rate = rates.ofWorkOrder(order.number) {
       figures += [AmountText.rows(rate), AmountText.bytes(rate)]
     }
     figures.append(AmountText.memory(order.peakMemory, of: order.memoryLimit))
     if order.lastKey != 0 { figures.append("key \(GroupedText(order.lastKey))") }
     var marks: [String] = []
     if order.attempt > 1 { marks.append("attempt \(order.attempt)") }
-    if order.isPaused { marks.append("paused") }
+    if isPaused { marks.append("paused") }
     var left = columns - (cells + marks).reduce(0) { $0 + TextColumns.count($1) + 2 }
     for figure in figures {
       left -= TextColumns.count(figure) + 2

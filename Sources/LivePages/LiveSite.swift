@@ -195,6 +195,8 @@ public struct LiveSite: Sendable {
       await migration.observe(answer.status)
       let text = StatusText(path: control.path, status: answer.status)
       if request.accept?.contains("text/html") == true { return .goTo(.migration(id)) }
+      // The page has the state, and what to do, already.
+      if answer.isDone, wish == .cancel { return .sentence(200, "Cancelled.") }
       return answer.isDone
         ? .sentence(200, "Done: \(text.headline)")
         : .sentence(202, "Requested, but not done yet: \(text.headline)")

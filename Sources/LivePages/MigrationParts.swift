@@ -81,7 +81,7 @@ struct MigrationParts {
     section.bar = bar
     let headline = text.headline
     if headline != status.state.rawValue { section.lines.append(Markup(headline)) }
-    section.lines += status.sentences.map { Markup($0) }
+    section.lines += text.furtherSentences.map { Markup($0) }
     section.lines += status.losses.map { Markup("loses \($0)") }
     return section
   }
@@ -116,14 +116,14 @@ struct MigrationParts {
           .init("\(GroupedText(order.lastKey))", .number), .init("\(order.attempt)", .number),
           .init("\(order.process)", .number),
         ]
-      })
+      }, isStacked: true)
     let more = orders.count - Self.mostWorkers
     if more > 0 { section.lines = [Markup("and \(more) more")] }
     return section
   }
 
   private func speed(_ order: MigrationProgress.WorkOrder) -> String {
-    if order.isPaused { return "paused" }
+    if order.isPaused || status.state == .paused { return "paused" }
     return rates.ofWorkOrder(order.number).map { AmountText.rows($0) } ?? ""
   }
 

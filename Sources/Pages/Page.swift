@@ -27,6 +27,8 @@ package struct Page: Sendable {
     let text: Markup
     let kind: String
     let address: Markup?
+    /// The heading of its column, where narrow screens set the cells of a row one below the other.
+    fileprivate(set) var label = Markup("")
 
     /// Takes a text of any origin, and the address of a page about it.
     package init(_ text: String, _ kind: Kind = .text, at address: String? = nil) {
@@ -43,10 +45,22 @@ package struct Page: Sendable {
 
     let headings: [Cell]
     let rows: [Row]
+    let isStacked: Bool
 
     /// Takes rows with as many cells as there are headings.
-    package init(_ headings: [Cell], _ rows: [[Cell]]) {
-      (self.headings, self.rows) = (headings, rows.map { Row(cells: $0) })
+    ///
+    /// - Parameter isStacked: whether narrow screens set the cells of a row one below the other.
+    package init(_ headings: [Cell], _ rows: [[Cell]], isStacked: Bool = false) {
+      (self.headings, self.isStacked) = (headings, isStacked)
+      self.rows = rows.map { cells in
+        guard isStacked else { return Row(cells: cells) }
+        return Row(
+          cells: zip(cells, headings).map { cell, heading in
+            var cell = cell
+            cell.label = heading.text
+            return cell
+          })
+      }
     }
   }
 
@@ -140,6 +154,8 @@ package struct Page: Sendable {
     package var facts: [Fact] = []
     /// A table.
     package var table: Table?
+    /// Text that follows the table, a paragraph each.
+    package var closing: [Markup] = []
     /// What the colours of the pictures mean.
     package var legend: [Legend] = []
     /// More of the same, which readers open.
@@ -186,6 +202,7 @@ package struct Page: Sendable {
     let picturesAreWide: Bool
     let facts: [Fact]
     let table: Table?
+    let closing: [Markup]
     let legend: [Legend]
     let details: Details?
     let isListed: Bool
@@ -197,6 +214,7 @@ package struct Page: Sendable {
       (badge, bar, lines) = (section.badge, section.bar, section.lines)
       (pictures, picturesAreWide) = (section.pictures, section.picturesAreWide)
       (facts, table, legend) = (section.facts, section.table, section.legend)
+      closing = section.closing
       (details, cards, forms) = (section.details, section.cards, section.forms)
       isListed = !section.cards.isEmpty
     }

@@ -40,6 +40,20 @@ import Testing
       ])
   }
 
+  @Test func `while a migration is paused no worker is at work, and none has a speed`() {
+    var (given, rates) = (GivenStatus(), MigrationRates())
+    let start = ContinuousClock.now
+    rates.observe(given.progress, at: start)
+    for index in given.parts.indices { given.parts[index].rowsDone += 10_000 }
+    rates.observe(given.progress, at: start + .seconds(2))
+    (given.run.hold, given.run.holdReason) = (.asked, "me")
+    given.run.isStanding = true
+    let found = lines(given, columns: 100, rates: rates)
+    #expect(found.contains("workers  0 of 2 at work, 2 paused, 0 retries"), "\(found)")
+    #expect(!found.contains { $0.contains("/s") })
+    #expect(found.last?.hasSuffix("  paused") == true)
+  }
+
   @Test func `of several stages the one at work is shown, with its workers`() {
     var rates = MigrationRates()
     let (given, start) = (GivenStatus.staged(at: 2), ContinuousClock.now)

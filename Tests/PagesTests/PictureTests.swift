@@ -16,6 +16,20 @@ struct PictureTests {
     #expect(Markup("Größe 值 🜁").renderText == "Größe 值 🜁")
   }
 
+  @Test func `a table for narrow screens has the heading at each cell, and text that follows it`() {
+    var section = Page.Section("Reasons")
+    section.table = .init([.init("place"), .init("code")], [[.init("A.b"), .init("")]])
+    #expect(!section.html.renderText.contains("data-label"))
+    section.table = .init(
+      [.init("place"), .init("code & cause")], [[.init("A.b"), .init("")]], isStacked: true)
+    section.closing = [Markup("Then this.")]
+    let html = section.html.renderText
+    #expect(html.contains("<table class=\"stacked\">"))
+    #expect(html.contains("<td class=\"text\" data-label=\"place\">A.b</td>"))
+    #expect(html.contains("data-label=\"code &amp; cause\"></td>"))
+    #expect(html.contains("</table></div>\n<p>Then this.</p>"))
+  }
+
   @Test func `hostile texts come through every picture and page escaped`() {
     let name = Self.hostile
     let timeline = TimelinePicture(

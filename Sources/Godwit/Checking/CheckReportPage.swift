@@ -49,7 +49,14 @@ extension CheckReport {
   }
 
   private var outcome: String {
-    guard exitStatus == 0 else { return "status \(exitStatus)" }
+    switch ExitStatus(rawValue: exitStatus) {
+    case .done: break
+    case .impossible: return "not possible"
+    case .damaged: return "damaged"
+    case .notFound: return "not found"
+    case .interrupted: return "interrupted"
+    default: return "failed"
+    }
     return findings.allSatisfy(\.losses.isEmpty) ? "possible" : "possible, with losses"
   }
 
@@ -78,11 +85,11 @@ extension CheckReport {
     return section
   }
 
-  /// The version that stores get, and then all that they have, in the order of their names.
+  /// All versions that stores have, in the order of their names, and then the one that they get.
   private var versions: [String] {
     var names = Set(findings.compactMap(\.place))
     names.remove(targetName)
-    return [targetName] + names.sorted { $0.compare($1, options: .numeric) == .orderedAscending }
+    return names.sorted { $0.compare($1, options: .numeric) == .orderedAscending } + [targetName]
   }
 
   /// The name of the version that stores get, as far as one needs it.
@@ -98,7 +105,7 @@ extension CheckReport {
       [.init("store"), .init("remark", .sentence)],
       told.flatMap { store, lines in
         lines.enumerated().map { [Page.Cell($0 == 0 ? store : ""), .init($1, .sentence)] }
-      })
+      }, isStacked: true)
     return section
   }
 

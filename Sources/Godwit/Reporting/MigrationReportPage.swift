@@ -30,11 +30,16 @@ extension MigrationReport {
   }
 
   private var resultSection: Page.Section {
-    var section = Page.Section(failure == nil ? "Result" : "Why there is none")
+    var section = Page.Section(failure == nil ? "Result" : "Why there is no new store")
     if let failure {
       let told = Set(failure.reasons.map(\.sentence))
-      section.lines = failure.sentences.filter { !told.contains($0) }.map { Markup($0) }
-      if !failure.reasons.isEmpty { section.table = failure.table }
+      let lines = failure.sentences.filter { !told.contains($0) }.map { Markup($0) }
+      // The reasons follow the colon of the first sentence, and advice follows them.
+      section.lines = failure.reasons.isEmpty ? lines : [Markup](lines.prefix(1))
+      if !failure.reasons.isEmpty {
+        section.table = failure.table
+        section.closing = [Markup](lines.dropFirst())
+      }
       section.facts.append(.init("exit status", "\(failure.exitStatus)"))
       if let code = failure.coreDataCode {
         section.facts.append(.init("Core Data's code", "\(code)"))
@@ -251,7 +256,7 @@ extension MigrationReport.Failure {
           .init(reason.keys.map { "\($0)" }.joined(separator: ", ")),
           .init(reason.coreDataCode.map { "\($0)" } ?? "", .number), .init(reason.cause),
         ]
-      })
+      }, isStacked: true)
   }
 }
 
