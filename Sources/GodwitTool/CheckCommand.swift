@@ -70,11 +70,11 @@ struct CheckCommand: AsyncParsableCommand {
     help: "Also generate a store of each version of the model, migrate it and roll it back.")
   var everyVersion = false
 
-  @Option(help: "The number of objects in each store of --every-version.")
-  var rows: Int64 = 500
+  @Option(help: "The number of objects in each store of --every-version; 500 by default.")
+  var rows: Int64?
 
-  @Option(help: "The seed of the values in the stores of --every-version.")
-  var seed: UInt64 = 1
+  @Option(help: "The seed of the values in the stores of --every-version; 1 by default.")
+  var seed: UInt64?
 
   @Flag(
     help: """
@@ -103,6 +103,10 @@ struct CheckCommand: AsyncParsableCommand {
     }
     if output != nil && !suggest {
       throw ValidationError("--output is the folder for the files of --suggest: add --suggest.")
+    }
+    if (rows != nil || seed != nil) && !everyVersion {
+      let name = rows != nil ? "--rows" : "--seed"
+      throw ValidationError("\(name) is for the stores of --every-version: add --every-version.")
     }
     if json && places.annotate == .gitlab {
       throw ValidationError("--json and --annotate gitlab both print JSON: leave one out.")
@@ -150,7 +154,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   private func madeStores() async throws -> MadeStores? {
     guard everyVersion else { return nil }
-    let (target, rows, seed) = (model.target[0], rows, seed)
+    let (target, rows, seed) = (model.target[0], rows ?? 500, seed ?? 1)
     let bar = ProgressBar()
     defer { bar.clear() }
     return try await ToolProcess.cancellable {

@@ -33,7 +33,8 @@ struct ExportCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "An entity to export, with its subentities; all by default. May be repeated.",
-      valueName: "name"))
+      valueName: "name"),
+    completion: NameCompletions.entities)
   var entity: [String] = []
 
   @Option(

@@ -16,7 +16,9 @@ struct GenerateCommand: ParsableCommand {
   @Argument(help: "A model bundle, a single version, or a folder or app with a model.")
   var model: FilePath
 
-  @Option(help: "The version of the bundle; the current one by default.")
+  @Option(
+    help: "The version of the bundle; the current one by default.",
+    completion: NameCompletions.versions)
   var version: String?
 
   @Option(

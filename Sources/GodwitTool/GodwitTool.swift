@@ -85,6 +85,13 @@ struct RootCommand: AsyncParsableCommand {
         Terminal.standardOutput.line(text: ToolProcess.build)
         return try Terminal.requireAnswered()
       }
+      if given == ["--generate-completion-script", "bash"] {
+        let script = NameCompletions.bashScript(
+          completionScript(for: .bash),
+          commands: commands.compactMap { $0.configuration.commandName })
+        Terminal.standardOutput.lines(text: script)
+        return try Terminal.requireAnswered()
+      }
       let arguments = LossOptions.completed(given)
       if let command = parsedAlone(arguments) { return try await run(command) }
       try await run(arguments)

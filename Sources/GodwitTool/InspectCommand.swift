@@ -28,7 +28,9 @@ struct InspectCommand: ParsableCommand {
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var path: FilePath
 
-  @Option(help: "The version of the bundle to show; all by default.")
+  @Option(
+    help: "The version of the bundle to show; all by default.",
+    completion: NameCompletions.versions)
   var version: String?
 
   @Option(
@@ -36,7 +38,9 @@ struct InspectCommand: ParsableCommand {
       "A place to search for the store's own model. May be repeated.", valueName: "path"))
   var models: [FilePath] = []
 
-  @Option(help: "Show objects of this entity of a store, and of its subentities.")
+  @Option(
+    help: "Show objects of this entity of a store, and of its subentities.",
+    completion: NameCompletions.entities)
   var entity: String?
 
   @Option(

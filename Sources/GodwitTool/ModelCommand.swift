@@ -35,7 +35,9 @@ struct ModelExportCommand: ParsableCommand {
   @Argument(help: "A store, a model bundle, a single version, or a folder or app with a model.")
   var model: FilePath
 
-  @Option(help: "The version of the bundle; the current one by default.")
+  @Option(
+    help: "The version of the bundle; the current one by default.",
+    completion: NameCompletions.versions)
   var version: String?
 
   @Flag(help: "Omit and name the parts that a model source cannot express and no hash covers.")

@@ -44,7 +44,8 @@ struct VersionsLockCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "A version that was edited or deleted and never reached a user. May be repeated.",
-      valueName: "version"))
+      valueName: "version"),
+    completion: NameCompletions.versions)
   var accept: [String] = []
 
   @Option(

@@ -12,6 +12,14 @@ import Testing
     #expect(throws: (any Error).self) { try DiffCommand.parse(["", "c"]) }
   }
 
+  @Test func `an option for generated stores is refused where none are generated`() throws {
+    for option in ["--rows", "--seed"] {
+      let words = ["S.sqlite", "--to", "M", option, "20"]
+      #expect(throws: (any Error).self) { try CheckCommand.parse(words) }
+      #expect(throws: Never.self) { try CheckCommand.parse(words + ["--every-version"]) }
+    }
+  }
+
   private static let commands: UsageMistake.Commands = [
     "migrate": ["--to", "--workers", "--memory", "--help"], "status": ["--json"],
     "help": ["--help"], "model": ["--help"], "model export": ["--output", "--help"],
