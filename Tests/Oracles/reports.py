@@ -301,7 +301,7 @@ def checked(ground, folder):
     with open(page, encoding="utf-8") as file:
         rows = [Outline(row).texts for row in re.findall(r"<tr>.*?</tr>", file.read(), re.S)]
     marks = {row[0].split("/")[-1]: "".join(t for t in row if t in "●→✓✗") for row in rows[1:4]}
-    if marks != {"Old.sqlite": "→●", "Now.sqlite": "✓", "Broken.sqlite": "✗"}:
+    if marks != {"Old.sqlite": "●→", "Now.sqlite": "✓", "Broken.sqlite": "✗"}:
         out.append(f"the matrix says {marks}: {rows[:4]}")
     ground.tool.run(*command, os.path.join(folder, "check.json"), expect=64)
     return out
