@@ -16,6 +16,8 @@ package struct Page: Sendable {
     package enum Kind: String, Hashable, Sendable {
       /// A text.
       case text
+      /// A name of any length, which breaks where it has to.
+      case name
       /// A sentence, which keeps a width at which people can read it.
       case sentence
       /// A number, which is set to the right.

@@ -203,6 +203,15 @@ import Testing
     #expect(await list.text(at: start + .seconds(7))?.contains("B.sqlite") == true)
   }
 
+  @Test func `the page of an interrupted migration says once how it goes on`() async throws {
+    let ground = try Ground()
+    let goesOn = "start the same command again to resume"
+    let id = try ground.record(
+      "A.sqlite", exitStatus: 75, sentences: ["interrupted: \(goesOn)."])
+    await ground.site.refresh()
+    #expect(await ground.text("/m/\(id)").components(separatedBy: goesOn).count == 2)
+  }
+
   @Test func `a visitor is told only what changed, and latecomers everything`() async throws {
     let ground = try Ground(allowsControl: true)
     let id = try ground.record("A.sqlite")

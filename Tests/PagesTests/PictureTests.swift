@@ -24,6 +24,7 @@ struct PictureTests {
       [.init("place"), .init("code & cause")], [[.init("A.b"), .init("")]], isStacked: true)
     section.closing = [Markup("Then this.")]
     let html = section.html.renderText
+    #expect(Page.Cell("a.sqlite", .name).kind == "name")
     #expect(html.contains("<table class=\"stacked\">"))
     #expect(html.contains("<td class=\"text\" data-label=\"place\">A.b</td>"))
     #expect(html.contains("data-label=\"code &amp; cause\"></td>"))

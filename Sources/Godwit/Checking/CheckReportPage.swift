@@ -70,7 +70,8 @@ extension CheckReport {
     section.table = Page.Table(
       headings,
       findings.map { finding in
-        [Page.Cell(finding.store)] + versions.map { finding.cell(of: $0, target: targetName) }
+        [Page.Cell(finding.store, .name)]
+          + versions.map { finding.cell(of: $0, target: targetName) }
           + [
             .init(finding.losses.isEmpty ? "" : "\(finding.losses.count)", .number),
             .init(SecondsText(finding.seconds).description, .number),

@@ -33,12 +33,14 @@ extension MigrationReport {
     var section = Page.Section(failure == nil ? "Result" : "Why there is no new store")
     if let failure {
       let told = Set(failure.reasons.map(\.sentence))
-      let lines = failure.sentences.filter { !told.contains($0) }.map { Markup($0) }
-      // The reasons follow the colon of the first sentence, and advice follows them.
-      section.lines = failure.reasons.isEmpty ? lines : [Markup](lines.prefix(1))
+      let lines = failure.sentences.filter { !told.contains($0) }
+      section.lines = lines.map { Markup($0) }
       if !failure.reasons.isEmpty {
+        // The status stands between the sentence and its reasons, and advice follows them.
+        let first = lines.first.map { $0.hasSuffix(":") ? "\($0.dropLast())." : $0 }
+        section.lines = [first].compactMap(\.self).map { Markup($0) }
         section.table = failure.table
-        section.closing = [Markup](lines.dropFirst())
+        section.closing = lines.dropFirst().map { Markup($0) }
       }
       section.facts.append(.init("exit status", "\(failure.exitStatus)"))
       if let code = failure.coreDataCode {
