@@ -14,7 +14,7 @@ public import SystemPackage
 ///
 /// No store is written, and no file is created next to it.
 public struct StoreCheck: Sendable {
-  /// The migration to check, with any store in the place of its own; its output is not made.
+  /// The migration to check, with any store instead of its own; its output is not made.
   public var migration: StoreMigration
   /// Whether each store that needs it is migrated into a temporary folder, which goes again, and
   /// the result read as a whole.

@@ -183,7 +183,7 @@ extension Entity {
       [(name, name, renamingIdentifier)]
       + attributes.map { ("\(name).\($0.name)", $0.name, $0.renamingIdentifier) }
       + relationships.map { ("\(name).\($0.name)", $0.name, $0.renamingIdentifier) }
-    // One that is the own name says nothing.
+    // An identifier equal to the name is none.
     return all.compactMap { key, own, identifier in
       identifier.flatMap { $0 == own ? nil : (key, $0) }
     }
