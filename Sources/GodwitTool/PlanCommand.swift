@@ -90,6 +90,7 @@ struct PlanCommand: AsyncParsableCommand {
       ? [objectText(preparation: preparation)]
       : workText(preparation: preparation)
     lines += preparation.notes
+    lines += [preparation.diskNote].compactMap(\.self)
     if let note = preparation.mirroringNote { lines.append(note) }
     for made in preparation.newObjects { lines.append("makes \(made)") }
     for loss in preparation.losses { lines.append("loses \(loss)") }

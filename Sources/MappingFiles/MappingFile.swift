@@ -197,7 +197,7 @@ extension MappingModel {
   fileprivate var mappingsWithoutSource: [String] {
     entityMappings.filter { mapping in
       mapping.sourceEntityName == nil && mapping.sourceExpression == nil
-        && mapping.ownPolicyClassName == nil
+        && mapping.ownPolicyClassName == nil && mapping.newObjects == nil
         && mapping.attributeMappings.contains { $0.valueExpression != nil }
     }.map(\.name)
   }

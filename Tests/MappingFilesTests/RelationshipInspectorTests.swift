@@ -132,7 +132,9 @@ import Testing
       """
       {"format": "godwit mapping model", "version": 1,
        "mappings": [{"destination": "Tag", "attributes": {"name": "\\"new\\""}},
-                    {"destination": "Plain", "attributes": {"name": null}}]}
+                    {"destination": "Plain", "attributes": {"name": null}},
+                    {"destination": "Whole", "attributes": {"name": "\\"all\\""},
+                     "onePer": {"all": true}}]}
       """.utf8
     ).write(to: URL(filePath: path.string))
     let notes = try MappingFile.read(path).notes

@@ -1,3 +1,4 @@
+import Mapping
 import MigrationCoordinator
 import ObjectModel
 import Planning
@@ -98,6 +99,9 @@ extension StoreMigration {
     public let bytes: Int64
     /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
+    /// Where too little of it is free and what to do, a sentence; nil if there is enough. Work of an
+    /// interrupted run is not counted.
+    public let diskNote: String?
     /// What it would take to edit the store itself, in place; nil where that would be declined, or
     /// takes no less disk.
     public let edit: Edit?
@@ -216,6 +220,7 @@ extension StoreMigration.Preparation {
     engineReason = engine?.reason
     (rows, bytes) = (preview.plan?.rows ?? 0, preview.plan?.bytes ?? 0)
     diskNeeded = preview.isNeeded ? preview.diskNeed.bytes : 0
+    diskNote = Self.diskNote(diskNeeded, preview)
     expectedDuration = preview.isNeeded ? preview.secondsExpected.map { .seconds($0) } : nil
     let needed = diskNeeded
     edit = preview.edit.flatMap { edit in
@@ -249,6 +254,17 @@ extension StoreMigration.Preparation {
         preview.survey.model.entity(name: name).map { preview.survey.count(of: $0.name) > 0 }
           ?? false
       }
+  }
+
+  private static func diskNote(_ needed: Int64, _ preview: MigrationPreview) -> String? {
+    let request = preview.prepared.request
+    let folder = request.work ?? Files.parent(of: request.output ?? request.store)
+    guard let free = try? Int64(clamping: Files.freeSpace(at: folder)), free < needed else {
+      return nil
+    }
+    return
+      "\(folder) has only \(ByteText(free)) free: free space there, or name another place with "
+      + "\(option: .work) or \(option: .output)."
   }
 
   private static func indexNote(_ missing: [String]) -> String? {

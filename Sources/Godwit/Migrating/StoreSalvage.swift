@@ -39,7 +39,7 @@ extension StoreMigration {
     /// Everything that was lost or repaired, one sentence each.
     public var notes: [String] {
       var notes = [
-        "the store is damaged: \(CountText(rowsTaken, "row was", "rows were")) migrated"
+        "the store is damaged: \(CountText(rowsTaken, "row")) can be read"
           + (tables.isEmpty ? ", and no known row is lost." : ".")
       ]
       if pagesMissing > 0 {
