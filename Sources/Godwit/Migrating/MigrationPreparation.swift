@@ -99,8 +99,9 @@ extension StoreMigration {
     public let bytes: Int64
     /// The estimated disk space at the peak, in bytes; 0 if no migration is needed.
     public let diskNeeded: Int64
-    /// Where too little of it is free and what to do, a sentence; nil if there is enough. Work of an
-    /// interrupted run is not counted.
+    /// Where too little of it is free and what to do, a sentence; nil if there is enough.
+    ///
+    /// Work of an interrupted run is not counted.
     public let diskNote: String?
     /// What it would take to edit the store itself, in place; nil where that would be declined, or
     /// takes no less disk.
