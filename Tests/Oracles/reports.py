@@ -122,7 +122,9 @@ def reasons(ground, folder):
         report = json.load(file)
     with open(page, encoding="utf-8") as file:
         markup = file.read()
-    out = judge_reasons(report, error, markup) + judge_page(page, error["sentences"])
+    # The page ends the sentence that announces the reasons.
+    sentences = [s.removesuffix(":") for s in error["sentences"]]
+    out = judge_reasons(report, error, markup) + judge_page(page, sentences)
     found = {(r.get("entity"), r.get("property")) for r in error["reasons"] if r["keys"]}
     if len(found) < 2 or not all(r.get("advice") for r in error["reasons"]):
         out.append(f"the reasons are {error['reasons']}")

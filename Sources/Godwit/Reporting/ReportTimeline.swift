@@ -81,9 +81,12 @@ extension RunRecording {
     return lanes
   }
 
+  /// Seconds over which a speed is a mean.
+  private static let leastWindow = 0.5
+
   /// Rows per second over a hundredth of the run: workers report their progress periodically.
   private var rates: [CurvePicture.Point] {
-    let window = max(0.5, seconds / 100)
+    let window = max(Self.leastWindow, seconds / 100)
     var first = 0
     return samples.map { now in
       while samples[first].at < now.at - window || samples[first].stage != now.stage { first += 1 }
@@ -96,13 +99,14 @@ extension RunRecording {
   /// None of a run that ended before anything was seen of it.
   private var curves: [CurvePicture] {
     guard samples.count > 1, samples.contains(where: { $0.memory > 0 }) else { return [] }
-    return [
-      CurvePicture("rows per second", rates, to: seconds) {
-        "\(GroupedText(Int64(min(1e15, $0.rounded()))))"
-      },
+    let speed = CurvePicture("rows per second", rates, to: seconds) {
+      "\(GroupedText(Int64(min(1e15, $0.rounded()))))"
+    }
+    // In a short run no mean over the window is as high as that over the run.
+    return (seconds < 4 * Self.leastWindow ? [] : [speed]) + [
       CurvePicture(
         "memory of all processes", samples.map { .init($0.at, Double($0.memory)) }, to: seconds
-      ) { "\(ByteText(Int64(min(9e18, $0))))" },
+      ) { "\(ByteText(Int64(min(9e18, $0))))" }
     ]
   }
 }
