@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Godwit
 import SystemPackage
 import Testing
@@ -91,6 +92,37 @@ import Testing
     #expect(result.accounts.map(\.dropped) == [[.policy: 12]])
     #expect(result.accounts.map(\.objectsOut) == [48])
     #expect(result.losses.map(\.cause) == [.policy])
+  }
+
+  @Test func `objects that two mappings make are noted with their number`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let mapping = given.folder.appending(path: "Twice.json")
+    try Data(
+      """
+      {"format": "godwit mapping model", "version": 1, "mappings": [
+      {"name": "One", "source": "Note", "destination": "Note"},
+      {"name": "Two", "source": "Note", "destination": "Note"}]}
+      """.utf8
+    ).write(to: mapping)
+    var migration = given.migration()
+    migration.routing.mappings = [FilePath(mapping.path)]
+    let notes = try await migration.run().notes
+    #expect(notes.contains { $0.hasPrefix("Note: One, Two made 120 objects of Note from 60") })
+  }
+
+  @Test func `a store in WAL mode without its log is noted by each command`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let missing = "has journal mode WAL, but no -wal file is next to it"
+    #expect(try await !given.migration().prepare().notes.contains { $0.contains(missing) })
+    let queue = try DatabaseQueue(path: given.store.path)
+    try await queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = wal") }
+    try queue.close()
+    #expect(try await given.migration().prepare().notes.contains { $0.contains(missing) })
+    #expect(try StoreInspection(of: given.store).lacksLog)
+    let export = try StoreExport(of: given.store).write(to: given.folder.appending(path: "out"))
+    #expect(export.lacksLog && export.notes.contains { $0.contains(missing) })
+    let result = try await given.migration().run()
+    #expect(result.notes.contains { $0.contains(missing) })
   }
 
   @Test func `progress is a sequence that ends with the migration`() async throws {

@@ -51,6 +51,37 @@ import Testing
     #expect(report.notes.contains { $0.contains("godwit-status.json states how") })
   }
 
+  @Test func `the moment of a migration is that of its record, or of the check`() async throws {
+    let given = try GivenStore(
+      Model.entity("Note", Self.title),
+      Model.entity("Note", Self.title + Model.attribute("made", "Date")))
+    var migration = recorded(given)
+    migration.routing.settings = ["Note.made=now()"]
+    try await migration.run()
+    #expect(try await verify(given).isAlike)
+    try FileManager.default.removeItem(at: record(given))
+    var alone = StoreVerification(of: given.output, madeFrom: given.store)
+    alone.routing.settings = ["Note.made=now()"]
+    #expect(try await alone.run().differences.allSatisfy { $0.column == "ZMADE" })
+    #expect(try await !alone.run().isAlike)
+    var check = try StoreCheck(of: migration)
+    check.migratesCopies = true
+    let finding = try await check.run(.init(path: migration.store, failure: nil))
+    #expect(finding.reasons.isEmpty && finding.trial?.isCompared == true)
+  }
+
+  @Test func `rows of no entity are missed unless their loss was allowed`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    try given.change("UPDATE ZNOTE SET Z_ENT = 77 WHERE Z_PK = 4", in: given.store)
+    try await recorded(given).run()
+    let report = try await verify(given)
+    #expect(report.isAlike, "\(report.lines)")
+    #expect(
+      report.notes.contains("dropped with consent: 1 row of Note without a known entity or key"))
+    try FileManager.default.removeItem(at: record(given))
+    #expect(try await verify(given).differences.map(\.kind) == ["rowLost"])
+  }
+
   @Test func `a fault in a result is found beside its record`() async throws {
     let given = try Self.detour()
     try await recorded(given).run()
