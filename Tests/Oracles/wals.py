@@ -149,7 +149,7 @@ def inspected(lab, store):
         named = os.path.basename(store) in done.stderr and "source.pages" not in done.stderr
         return done.returncode, "" if named else done.stderr
     out = json.loads(done.stdout)
-    for key in ("wal", "path", "store", "bytes", "journalMode"):
+    for key in ("wal", "lacksLog", "path", "store", "bytes", "journalMode"):
         out.pop(key, None)
     return out
 
@@ -169,10 +169,10 @@ def check(lab, seed, folder):
         lab.seen["refused"] += 1
         done = lab.tool.call("inspect", store)
         return [] if done.returncode else ["a store that SQLite does not open is read"]
-    has = os.path.exists(store + "-wal") and os.path.getsize(store + "-wal") > 0
+    size = os.path.getsize(store + "-wal") if os.path.exists(store + "-wal") else 0
     before = digest(store) == digest(folded)
     lab.seen["nothing" if before else "written"] += 1
-    return [f"{fault or 'no fault'}, log of {has and os.path.getsize(store + '-wal')}: {line}"
+    return [f"{fault or 'no fault'}, log of {size} bytes: {line}"
             for line in compare(lab, r, store, folded, folder)]
 
 
