@@ -180,8 +180,9 @@ def check(lab, way, mode, number, folder):
     with open(log) as file:
         said = file.read()
     status = done.returncode
-    if status == WRITTEN and way == "rollback of an edit" and said == "commit":
-        # Nothing undoes an edit that a commit has followed.
+    # Nothing undoes an edit that a commit has followed.
+    refused = WRITTEN if way == "rollback of an edit" and said == "commit" else None
+    if status == refused:
         return judge(store, way, status, said)
     out = [] if status in (0, IN_USE, CHANGED) else [f"exit {status}: {done.stderr.strip()[-300:]}"]
     if status == IN_USE and "in use" not in done.stderr and " open" not in done.stderr:
@@ -193,6 +194,8 @@ def check(lab, way, mode, number, folder):
             again = lab.tool.call("fleet", "retry", *command[2:])
         elif again.returncode and "--restart" in again.stderr:
             again = lab.tool.call(*command, "--restart")
+        if again.returncode == refused:
+            return judge(store, way, again.returncode, said)
         if again.returncode:
             return [f"the next run: exit {again.returncode}: {again.stderr.strip()[-300:]}"]
         out += [f"after the next run: {line}" for line in judge(store, way, 0, said)]
