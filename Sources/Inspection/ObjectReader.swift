@@ -92,6 +92,9 @@ package final class ObjectReader {
         try reader.handle(column: found.index, key: key), of: attribute, in: &property)
     } else {
       property.take(cell, of: attribute, isUTF16: isUTF16, extent: extent)
+      if property.fault == nil, !property.isCut {
+        property.value = found.value(stored: cell.stored(isUTF16: isUTF16))
+      }
     }
     return property
   }

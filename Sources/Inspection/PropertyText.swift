@@ -10,23 +10,18 @@ extension InspectedProperty {
   ) {
     switch cell {
     case .null:
-      value = .null
       if !attribute.isOptional { fault = "nil, but mandatory" }
     case .text(let head, let count):
       take(head, count: count, isUTF16: isUTF16, extent: extent)
       switch attribute.type {
-      case .string: value = isCut || fault != nil ? nil : text.map { .string($0) }
-      case .uri: value = isCut || fault != nil ? nil : text.map { .uri($0) }
+      case .string, .uri: break
       // A decimal whose digits no number of SQLite's has stays a text.
-      case .decimal where !isCut && text.map(AttributeValue.isDecimal) == true:
-        bytes = nil
-        value = text.map { .decimal($0) }
+      case .decimal where !isCut && text.map(AttributeValue.isDecimal) == true: bytes = nil
       default: fault = "a text instead of \(attribute.type.name)"
       }
     case .blob(let head, let count):
       if attribute.type == .uuid, count == 16 {
         text = AttributeValue.uuidText(bytes: head)
-        value = .uuid(head)
       } else {
         (text, bytes) = (head.prefix(extent.bytes).hexadecimal, count)
         isCut = count > Int64(extent.bytes)
@@ -52,17 +47,13 @@ extension InspectedProperty {
     switch attribute.type {
     case .boolean:
       text = number == 0 ? "false" : "true"
-      value = .boolean(number != 0)
       if !(0...1).contains(number) { fault = "\(number) instead of Boolean" }
     case .date: takeDate(Double(number))
     case .integer16, .integer32, .integer64:
       if attribute.type.integerRange?.contains(number) == false {
         fault = "beyond \(attribute.type.name)"
-      } else {
-        value = .integer(number)
       }
-    case .decimal: value = .decimal("\(number)")
-    case .double, .float: value = .real(Double(number))
+    case .decimal, .double, .float: break
     default: fault = "a whole number instead of \(attribute.type.name)"
     }
   }
@@ -71,12 +62,7 @@ extension InspectedProperty {
     text = "\(number)"
     switch attribute.type {
     case .date: takeDate(number)
-    case .double, .float, .decimal:
-      if !number.isFinite {
-        fault = "not finite"
-      } else {
-        value = attribute.type == .decimal ? .decimal("\(number)") : .real(number)
-      }
+    case .double, .float, .decimal: if !number.isFinite { fault = "not finite" }
     default: fault = "a number instead of \(attribute.type.name)"
     }
   }
@@ -84,7 +70,6 @@ extension InspectedProperty {
   private mutating func takeDate(_ seconds: Double) {
     if let date = CalendarDate(secondsSince2001: seconds) {
       text = date.text
-      value = .date(seconds)
     } else {
       text = "\(seconds)"
       fault = "seconds since 2001-01-01, beyond the calendar"

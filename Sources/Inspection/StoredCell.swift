@@ -1,3 +1,5 @@
+import Schema
+
 /// A value of a row, of texts and blobs only their beginning.
 enum StoredCell: Hashable {
   case null
@@ -7,6 +9,17 @@ enum StoredCell: Hashable {
   case text(head: [UInt8], bytes: Int64)
   /// The first bytes, and how many there are.
   case blob(head: [UInt8], bytes: Int64)
+
+  /// The value as SQLite has it, if all of it was read.
+  func stored(isUTF16: Bool) -> StoredValue {
+    switch self {
+    case .null: .null
+    case .integer(let number): .integer(number)
+    case .real(let number): .real(number)
+    case .text(let head, _): .rawText(head, isUTF16: isUTF16)
+    case .blob(let head, _): .blob(head)
+    }
+  }
 
   /// What it is, in words.
   var kindWords: String {

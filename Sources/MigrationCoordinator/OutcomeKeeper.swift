@@ -184,8 +184,9 @@ final class OutcomeKeeper: Sendable {
     let isOlderBetter = !isNew && kept.before?.state == .done
     var record = isOlderBetter ? kept.before ?? kept.record : kept.record
     if !isNew, let before = kept.before {
-      if record.state == .done { record.complete(by: before) }
+      // A run that found its result there has the way of the run that made it.
       record.way = record.way ?? before.way
+      if record.state == .done { record.complete(by: before) }
     }
     write(record, to: kept.file)
   }

@@ -108,7 +108,6 @@ package struct OutcomeRecord: Codable, Hashable, Sendable {
   /// Takes over what a run that found its result there does not know: what the run that made it
   /// recorded.
   package mutating func complete(by maker: OutcomeRecord) {
-    way = way ?? maker.way
     rows = rows ?? maker.rows
     if losses.isEmpty { losses = maker.losses }
     oldStore = oldStore ?? maker.oldStore

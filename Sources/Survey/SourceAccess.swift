@@ -53,8 +53,9 @@ package final class SourceAccess: Sendable {
     fingerprint = found.fingerprint
     changed = found.changed
     usesWAL = found.usesWAL
-    let log = try? Files.fileStatusIfPresent(FilePath("\(store)-wal"))
-    lacksLog = found.usesWAL && log == nil
+    lacksLog =
+      found.usesWAL && found.fingerprint.walBytes == 0
+      && (try? Files.fileStatusIfPresent(FilePath("\(store)-wal"))) == nil
     self.hold = Mutex(hold)
   }
 

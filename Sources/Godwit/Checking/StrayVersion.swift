@@ -10,7 +10,7 @@ extension StoreMigration {
   public struct MissingVersion: Hashable, Sendable, Encodable {
     /// The version that is most like it; nil where none shares an entity.
     public var nearest: String?
-    /// What it means and what to do, in words.
+    /// The consequence and the remedy, in words.
     public var sentence: String
   }
 }

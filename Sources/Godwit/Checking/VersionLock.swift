@@ -80,7 +80,7 @@ public struct VersionLock: Hashable, Sendable {
   /// The name of the current version; nil where the bundle names none.
   public let current: String?
   private let versions: [LockedVersion]
-  /// What is wrong with the name of the current version; a locked one is not examined.
+  /// The problem with the name of the current version; that of a lock is not examined.
   private var currentFault: Problem?
 
   /// The versions, in their order.
@@ -188,7 +188,7 @@ public struct VersionLock: Hashable, Sendable {
       + now.currentProblem(after: current, new: new.map(\.name)) + other
   }
 
-  /// What is wrong with the name of the current version.
+  /// The problems with the name of the current version.
   var currentProblems: [Problem] { [currentFault].compactMap(\.self) }
 
   /// The new names of released versions, by the old ones.

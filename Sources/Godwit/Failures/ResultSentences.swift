@@ -33,10 +33,10 @@ extension MigrationReport.Step {
 }
 
 extension SourceAccess {
-  /// What may be wrong with a store whose log is missing; nil where it is not.
+  /// The note on a missing log; nil if none is missing.
   var logSentence: String? { lacksLog ? Self.missingLog(of: "It") : nil }
 
-  /// What may be wrong with a store in WAL mode without a `-wal` file.
+  /// The note on a store in WAL mode without a `-wal` file.
   static func missingLog(of store: String) -> String {
     "\(store) has journal mode WAL, but no -wal file is next to it: if the store was copied without "
       + "that file, data is missing."

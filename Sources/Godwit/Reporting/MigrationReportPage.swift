@@ -32,8 +32,8 @@ extension MigrationReport {
   private var resultSection: Page.Section {
     var section = Page.Section(failure == nil ? "Result" : "Why there is no new store")
     if let failure {
-      let told = Set(failure.reasons.map(\.sentence))
-      let lines = failure.sentences.filter { !told.contains($0) }
+      let reasons = Set(failure.reasons.map(\.sentence))
+      let lines = failure.sentences.filter { !reasons.contains($0) }
       section.lines = lines.map { Markup($0) }
       if !failure.reasons.isEmpty {
         // The status stands between the sentence and its reasons, and advice follows them.

@@ -54,8 +54,8 @@ extension ManagedObjectModel {
         return isFetched
           ? .open : family.first.map { .missing(entity: $0.name, key: key) } ?? .open
       }
-      // Subentities may have attributes of one name and several types, and sets have operators.
       if isToMany, place == keys.count - 1 { return .collection }
+      // Subentities may have attributes of one name and several types, and sets have operators.
       guard !isToMany, attributes.allSatisfy({ $0.type == type }) else { return .open }
       return Self.end(of: type.example, keys[(place + 1)...])
     }

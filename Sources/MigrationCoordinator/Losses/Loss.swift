@@ -109,13 +109,7 @@ package enum LossConsent: Hashable, Sendable {
 
   /// Whether this consent accepts a loss.
   package func covers(_ loss: Loss) -> Bool {
-    switch self {
-    case .none: false
-    case .all: true
-    case .some(let names):
-      names.contains(loss.entity) || names.contains(loss.name)
-        || names.contains(loss.compositeName)
-    }
+    [loss.entity, loss.name, loss.compositeName].contains(where: covers(name:))
   }
 
   /// Whether this consent accepts any loss of that entity or property.

@@ -1,3 +1,4 @@
+package import Expressions
 package import ObjectModel
 package import Schema
 
@@ -69,6 +70,11 @@ package final class AttributeFacts {
     self.attribute = attribute
     form = AttributeForm(attribute)
     self.index = index
+  }
+
+  /// The value of the attribute by what a store holds, apart from those in files of their own.
+  package func value(stored: StoredValue) -> AttributeValue {
+    AttributeConversion.value(stored: stored, of: form)
   }
 }
 

@@ -14,18 +14,10 @@ extension VerificationRun {
       let rows = try old.prepare(
         "SELECT Z_PK, Z_ENT FROM \(SQL.identifier(name: table.name)) NOT INDEXED "
           + "WHERE Z_ENT IS NULL OR Z_ENT NOT IN (\(known.joined(separator: ", ")))")
-      let allowed = table.entityNames.first(where: order.mayLoseRows)
-      var lost: Int64 = 0
-      while try rows.step() {
-        lost += 1
-        guard allowed == nil else { continue }
-        note(
-          Difference(
-            .rowLost, table: table.name, key: "\(rows.value(column: 0))", column: "Z_ENT",
-            expected: known.joined(separator: ", "), actual: "\(rows.value(column: 1))"))
-      }
-      if let allowed, lost > 0 {
-        report.removed.append(.init(what: .strays, name: allowed, count: lost))
+      try noteLostRows(rows, of: table.entityNames) { row in
+        Difference(
+          .rowLost, table: table.name, key: "\(row.value(column: 0))", column: "Z_ENT",
+          expected: known.joined(separator: ", "), actual: "\(row.value(column: 1))")
       }
     }
     for join in schema.joinTables where !sound.contains(join.name) {
@@ -33,19 +25,26 @@ extension VerificationRun {
       let rows = try old.prepare(
         "SELECT \(keys[0]), \(keys[1]) FROM \(SQL.identifier(name: join.name)) NOT INDEXED "
           + "WHERE \(keys[0]) IS NULL OR \(keys[1]) IS NULL")
-      let allowed = [join.first, join.second].map { "\($0.entityName).\($0.relationshipName)" }
-        .first(where: order.mayLoseRows)
-      var lost: Int64 = 0
-      while try rows.step() {
-        lost += 1
-        guard allowed == nil else { continue }
-        note(
-          .init(
-            .rowLost, table: join.name, key: "\(rows.value(column: 0)), \(rows.value(column: 1))"))
+      let names = [join.first, join.second].map { "\($0.entityName).\($0.relationshipName)" }
+      try noteLostRows(rows, of: names) { row in
+        Difference(
+          .rowLost, table: join.name, key: "\(row.value(column: 0)), \(row.value(column: 1))")
       }
-      if let allowed, lost > 0 {
-        report.removed.append(.init(what: .strays, name: allowed, count: lost))
-      }
+    }
+  }
+
+  /// Adds the rows of a query as removed where one of the names may lose rows, else as differences.
+  private func noteLostRows(
+    _ rows: RawStatement, of names: [String], difference: (RawStatement) -> Difference
+  ) throws {
+    let allowed = names.first(where: order.mayLoseRows)
+    var lost: Int64 = 0
+    while try rows.step() {
+      lost += 1
+      if allowed == nil { note(difference(rows)) }
+    }
+    if let allowed, lost > 0 {
+      report.removed.append(.init(what: .strays, name: allowed, count: lost))
     }
   }
 
