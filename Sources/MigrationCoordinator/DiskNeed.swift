@@ -125,7 +125,7 @@ package struct DiskShortage: Hashable, Sendable {
   }
 
   /// The file systems on which the wanted bytes do not fit; folders of one device are added up.
-  static func find(
+  package static func find(
     wanted: [(folder: FilePath, bytes: Int64, purpose: String)],
     device: (FilePath) throws -> UInt64 = { try Files.fileStatus($0).device },
     room: (FilePath) throws -> Int64 = { Int64(clamping: try Files.freeSpace(at: $0)) }

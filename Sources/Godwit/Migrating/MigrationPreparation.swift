@@ -260,12 +260,8 @@ extension StoreMigration.Preparation {
   private static func diskNote(_ needed: Int64, _ preview: MigrationPreview) -> String? {
     let request = preview.prepared.request
     let folder = request.work ?? Files.parent(of: request.output ?? request.store)
-    guard let free = try? Int64(clamping: Files.freeSpace(at: folder)), free < needed else {
-      return nil
-    }
-    return
-      "\(folder) has only \(ByteText(free)) free: free space there, or name another place with "
-      + "\(option: .work) or \(option: .output)."
+    let short = try? DiskShortage.find(wanted: [(folder, needed, "work and the new store")])
+    return short?.first?.sentence
   }
 
   private static func indexNote(_ missing: [String]) -> String? {

@@ -1,3 +1,4 @@
+import Expressions
 import Foundation
 import ObjectModel
 
@@ -7,9 +8,13 @@ struct SuggestedValue {
   private let attribute: Attribute
   /// Whether no two objects may have the same value.
   private let isUnique: Bool
+  /// The form of the texts that become dates.
+  private let day: DateFormat?
+  private static let dayForm = "yyyy-MM-dd"
 
   init(_ attribute: Attribute, isUnique: Bool) {
     (self.attribute, self.isUnique) = (attribute, isUnique)
+    day = attribute.type == .date ? try? DateFormat(Self.dayForm) : nil
   }
 
   /// A value for objects that have none; nil for types without a neutral value.
@@ -43,7 +48,7 @@ struct SuggestedValue {
     case .float: return Self.isNumber(text, digits: 6)
     case .double: return Self.isNumber(text, digits: 15)
     case .decimal: return Self.isNumber(text, digits: 38)
-    case .date: return Self.isDay(text)
+    case .date: return (try? day?.seconds(of: text)) != nil
     case .uuid: return UUID(uuidString: text) != nil
     case .boolean: return ["yes", "no", "true", "false", "0", "1"].contains(text.lowercased())
     default: return true
@@ -62,18 +67,6 @@ struct SuggestedValue {
     return parts.joined().drop { $0 == "0" }.count <= most
   }
 
-  /// Whether a text is a day of the Gregorian calendar, as `yyyy-MM-dd`.
-  private static func isDay(_ text: String) -> Bool {
-    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
-    let isDigits = parts.allSatisfy { $0.utf8.allSatisfy { (48...57).contains($0) } }
-    let numbers = parts.compactMap { Int($0) }
-    guard isDigits, parts.map(\.count) == [4, 2, 2], numbers.count == 3 else { return false }
-    let (year, month, day) = (numbers[0], numbers[1], numbers[2])
-    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-    let days = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    return (1...12).contains(month) && (1...days[month - 1]).contains(day)
-  }
-
   /// The value of an attribute of another type; nil where no conversion is known.
   func converting(_ property: String, of type: AttributeType) -> String? {
     let value = "$source.\(property)"
@@ -83,7 +76,7 @@ struct SuggestedValue {
     case (.binary, _), (.transformable, _), (.composite, _), (.undefined, _), (.objectID, _):
       return nil
     case (_, .string): return "CAST(\(value), \"NSString\")"
-    case (.string, .date): return "date(\(value), \"yyyy-MM-dd\")"
+    case (.string, .date): return "date(\(value), \"\(Self.dayForm)\")"
     case (.string, .boolean): return "\(value).boolValue"
     case (_, .integer16), (_, .integer32), (_, .integer64), (_, .double), (_, .float),
       (_, .boolean):

@@ -110,10 +110,9 @@ package struct StoreUpkeep: Sendable {
       wanted.map({ $0.lastComponent == old.lastComponent }) ?? true,
       try Files.fileStatusIfPresent(old, followLinks: false) == nil
     else { return nil }
-    let last = try kept.entries().max { $0.time < $1.time }.map { kept.path(of: $0) }
-    let isAfter =
-      last?.lastComponent.flatMap { KeptStores.kind(of: $0, beside: store) } == .after
-    return Rollback(restored: old, kept: isAfter ? last : nil, wasDone: true)
+    let last = try kept.entries().max { $0.time < $1.time }
+    return Rollback(
+      restored: old, kept: last.flatMap { isReplaced($0) ? kept.path(of: $0) : nil }, wasDone: true)
   }
 
   /// Whether a store that a migration kept is back in its place, by the list and the record.
@@ -127,11 +126,12 @@ package struct StoreUpkeep: Sendable {
     let restored = (try? OutcomeFile(beside: store).read())?.restored
     if let restored, FilePath(restored.path).lastComponent == old.lastComponent { return true }
     // Without a record, a rollback shows by the store that it has replaced.
-    return entries.contains { entry in
-      entry.time >= time
-        && FilePath.Component(entry.name).flatMap { KeptStores.kind(of: $0, beside: store) }
-          == .after
-    }
+    return entries.contains { $0.time >= time && isReplaced($0) }
+  }
+
+  /// Whether an entry is of a store that a rollback replaced.
+  private func isReplaced(_ entry: KeptStores.Entry) -> Bool {
+    FilePath.Component(entry.name).flatMap { KeptStores.kind(of: $0, beside: store) } == .after
   }
 
   /// Has SQLite put the store back by the journal of an edit, where it is as the edit has left it.
