@@ -110,7 +110,7 @@ public struct CheckReport: Sendable {
 
 extension StoreSearch.PassedOver.Reason {
   /// Files of this kind, with their number.
-  fileprivate func text(count: Int) -> String {
+  package func text(count: Int) -> String {
     let text =
       switch self {
       case .noStore: CountText(count, "file that is no store", "files that are no stores")

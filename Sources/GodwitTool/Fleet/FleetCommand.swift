@@ -115,7 +115,7 @@ struct FleetCreateCommand: ParsableCommand {
     if let kept = members.keptStore {
       Terminal.standardError.line(
         text: "godwit: note: passed over: "
-          + "\(CountText(members.keptStores, "old store that Godwit keeps", "old stores that Godwit keeps"))"
+          + "\(StoreSearch.PassedOver.Reason.keptStore.text(count: members.keptStores))"
           + ", such as \(kept).")
     }
     let repeated = try members.repeated()
