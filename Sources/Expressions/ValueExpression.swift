@@ -16,7 +16,7 @@ package indirect enum ValueExpression: Hashable, Sendable, Codable {
   case aggregate([ValueExpression])
   /// `FETCH(request, context, countOnly)`
   case fetch(request: ValueExpression, context: ValueExpression, countOnly: Bool)
-  /// `SUBQUERY(collection, $variable, predicate)`: the members for which the predicate holds.
+  /// `SUBQUERY(collection, $variable, predicate)`: the members that satisfy the predicate.
   case subquery(collection: ValueExpression, variable: String, predicate: ValuePredicate)
   /// `TERNARY(predicate, whenTrue, whenFalse)`
   case ternary(ValuePredicate, ValueExpression, ValueExpression)

@@ -116,8 +116,8 @@ package struct AssemblyOrder: Sendable {
 
 /// The steps of an assembly, for reporting progress.
 ///
-/// A step that starts comes with its units, all of which end in a `stepDone`, and with how many of
-/// them may end at once: they are reported together at the end.
+/// A step that starts comes with the number of its units, and with how many of them may end at
+/// once. Each unit ends in a `stepDone`; those that end at once are reported together at the end.
 package enum AssemblyStep: Hashable, Sendable {
   /// Starts to append so many rows.
   case merging(rows: Int64, atOnce: Int64)

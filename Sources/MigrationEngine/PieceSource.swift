@@ -163,7 +163,7 @@ extension WorkOrderDocument {
     }
   }
 
-  /// Computes the values for which the order's programs call; nil if they call for none.
+  /// Computes the values that the order's programs call for; nil if they call for none.
   package func caller(_ connection: StoreConnection, policies: PolicyFactories) throws
     -> RowCaller?
   {

@@ -68,7 +68,7 @@ package struct MigrationPaths: Hashable, Sendable {
   package var dropped: FilePath { work.appending("dropped.sqlite") }
   /// The file that is read instead of the source, if there is one.
   package var copiesOfSource: Set<FilePath> { [snapshot, walPages, salvaged] }
-  /// What stays in the folder while a run goes on, whatever becomes of earlier work in it.
+  /// The files that stay in the folder during a run, whatever becomes of earlier work in it.
   package var filesOfRun: Set<FilePath> { copiesOfSource.union([status, statusLock]) }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
   package func shard(order: Int, attempt: Int) -> FilePath {

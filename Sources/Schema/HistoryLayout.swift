@@ -1,6 +1,6 @@
 package import ObjectModel
 
-/// Which bit of `ZCOLUMNS` stands for which property of an entity.
+/// The assignment of the bits of `ZCOLUMNS` to the properties of an entity.
 ///
 /// A change has a bit per updated property, from the highest of the first byte on, in the order of
 /// docs/reference/store-format.md, "Persistent history". To-many relationships come in the order of
@@ -23,8 +23,8 @@ package struct HistoryLayout: Hashable, Sendable {
   package private(set) var slots: [Slot]
   /// Sets of at least two bits whose assignment to properties is unknown.
   package private(set) var clusters: [Set<Int>] = []
-  /// Whether the entity has composite attributes, for which no file shows whether they take one bit
-  /// or one per element.
+  /// Whether the entity has composite attributes; no file shows whether these take one bit or one
+  /// per element.
   package let hasComposites: Bool
   /// The elements of composite attributes in declared order: where they change, bits may.
   private let elements: [String]

@@ -199,9 +199,9 @@ package struct StoreConnection: Sendable {
     configuration.foreignKeysEnabled = false
     configuration.observesSuspensionNotifications = false
     configuration.prepareDatabase { db in
-      // GRDB's collects what each statement reads and writes, for observers of changes, of which
-      // there are none: a twelfth of what a small migration takes. It also observes changes of the
-      // schema, but nothing here requests a schema from GRDB before it has changed it.
+      // GRDB's authorizer collects what each statement reads and writes, for observers of changes.
+      // There are none here, and it takes a twelfth of a small migration. It also observes changes
+      // of the schema, but nothing here requests a schema from GRDB before it has changed it.
       sqlite3_set_authorizer(db.sqliteConnection, nil, nil)
     }
     do {

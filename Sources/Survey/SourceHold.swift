@@ -77,7 +77,7 @@ struct SourceState: Equatable {
 
   /// Reads the state as it is now.
   ///
-  /// - Parameter settles: waits until any later write can be distinguished from earlier ones.
+  /// If `settles`, it first waits until any later write can be distinguished from earlier ones.
   init(of store: FilePath, settles: Bool = false) throws {
     usesWAL = try StoreHeader(reading: store).usesWAL
     fingerprint =

@@ -289,7 +289,7 @@ extension StoreSurvey {
     }
   }
 
-  /// The outline of the table with that root page, for which leaves across it are read once.
+  /// The outline of the table with that root page, made once from leaves across the table.
   package func outline(root: UInt32, of file: SourceFile) -> TableOutline {
     outlines.outline(root: root, of: file, pageSize: header.pageSize)
   }

@@ -110,7 +110,7 @@ package struct ReferenceFates: Sendable {
 
   // MARK: Places
 
-  /// The references of one relationship, some of which may be lost.
+  /// The references of one relationship, some of them possibly lost.
   package struct Place: Sendable {
     /// The entity that declares the relationship.
     package var entity: String

@@ -71,8 +71,8 @@ struct RowCheck {
       + valuesLeftOut(by: entityMapping, old: old, new: new)
   }
 
-  /// The condition that there are no objects, for each attribute for which they would have no
-  /// value, or a value other than the model's default.
+  /// The condition that there are no objects, for each attribute that would have no value in them,
+  /// or a value other than the model's default.
   private func valuesLeftOut(
     by mapping: EntityMapping, old: Entity, new: Entity
   ) -> [Condition] {

@@ -1,7 +1,7 @@
 import Expressions
 package import ObjectModel
 
-/// The entity mappings of one step in groups, each of which can be executed without the others.
+/// The entity mappings of one step in groups that can be executed independently.
 ///
 /// (1) All mappings that fill one table of the destination are in one group, and so are mappings
 /// that a relationship with a value expression joins.

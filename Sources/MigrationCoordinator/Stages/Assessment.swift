@@ -54,10 +54,10 @@ package struct Assessment: Sendable {
 
   /// Counts the conditions of each step in the rows that it would start from; writes nothing.
   ///
+  /// `mended` has the defects that the choices repaired in the store.
+  ///
   /// - Precondition: the steps compose, or there is one without a program.
-  /// - Parameters:
-  ///   - defects: tests for what is wrong with rows, which the same passes answer.
-  ///   - mended: what the choices changed in the store.
+  /// - Parameter defects: tests for defects of rows, which the same passes evaluate.
   init(
     survey: StoreSurvey, steps: [RowStep], rules: AssessmentRules = AssessmentRules(),
     defects: DefectSearch.Open? = nil, mended: [Defect] = []

@@ -28,7 +28,7 @@ package final class ObjectContext: EvaluatedContext {
   private var factsByNumber: [EntityFacts?] = []
   // Unmanaged, or no object would ever go. Safe: the deinitializer of an object removes its entry,
   // and all of it is on one thread, so no entry is read after its object has gone.
-  /// The objects in memory, each of which takes itself out at its end.
+  /// The objects in memory; each removes itself when it is deinitialized.
   private var known = LiveObjects()
   private var waiting: [ManagedObject] = []
   /// The bytes of values that were set since the last flush.

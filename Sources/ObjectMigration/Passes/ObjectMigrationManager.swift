@@ -32,9 +32,9 @@ package final class ObjectMigrationManager {
   private var plans: [String: MappingPlan] = [:]
   private let patterns = PatternCache()
   private(set) var managerObject: ManagerObject?
-  /// The object for which the hook of relation is running, and its source objects.
+  /// The object that the running hook of relation handles, and its source objects.
   var relating: (destination: Associations.Place, source: Associations.Place)?
-  /// The source object for which the hook of creation is running.
+  /// The source object that the running hook of creation handles.
   var currentSource: ManagedObject?
   /// How many new objects each mapping made that makes such.
   var newObjectCounts: [String: Int64] = [:]

@@ -7,12 +7,12 @@ package import SystemPackage
 
 // What a caller knows of the row that passes, from state to state. All of it is on one thread.
 //
-//   none      `current` is nil: no row has been asked for.
-//   [enter]   A value of another row than the last is asked for, by key or by mapping; `make`
+//   none      `current` is nil: no row has been requested.
+//   [enter]   A value of another row than the last is requested, by key or by mapping; `make`
 //             enters for each of its rows. `current` becomes the row's source object, and what is
 //             known of its predecessor is gone.
 //   plain     The mapping has no policy. `made` stays nil: values are what the mapping makes of
-//             `current`, each when it is asked for.
+//             `current`, each when it is requested.
 //   creating  The policy's `createDestinations` runs, after `begin` where the row is its mapping's
 //             first. It ends with one object: by `createDestination`, which associates it too, or
 //             by `insert`, which leaves it with default values (`isFilled` is false), and
@@ -21,8 +21,8 @@ package import SystemPackage
 //   created   `made` is that object. A value is what was set last; otherwise what the mapping
 //             makes, or the default where it is not filled. No store has the object itself: its
 //             values go into the row.
-//   failed    `enter` threw. What is known then looks like `plain`, so nothing may be asked for any
-//             more: both engines end their worker with the error.
+//   failed    `enter` threw. What is known then looks like `plain`, so nothing may be requested
+//             any more: both engines end their worker with the error.
 //
 // Both `plain` and `created` continue with the next row by `enter`.
 

@@ -145,7 +145,8 @@ package final class ClaimLog: ExtentSource {
   /// Uses the descriptor of the log, opened for appending only here; nil if no other process takes
   /// extents.
   ///
-  /// - Parameter ask: returns the number of an extent from the coordinator; nil on its own machine.
+  /// The closure `ask` returns the number of an extent from the coordinator. It is nil on the
+  /// coordinator's machine.
   package init(
     descriptor: FileDescriptor?, asking ask: (() throws -> Int64)? = nil, firstPage: UInt32,
     extentLength: UInt32 = Extent.length

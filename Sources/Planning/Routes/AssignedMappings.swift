@@ -15,7 +15,7 @@ struct AssignedMappings {
 
   subscript(_ edge: RouteSearch.Edge) -> [RouteMapping]? { steps[edge] }
 
-  /// - Parameter canInfer: called for a step for which only partial mapping models were found.
+  /// - Parameter canInfer: called for each step that has only partial mapping models.
   init(
     mappings: [RouteMapping], order: VersionOrder,
     canInfer: (RouteVersion, RouteVersion) -> Bool

@@ -2,8 +2,7 @@ extension TableDivision {
   /// The keys that are handed on at once.
   private static let keysAtOnce = 4096
 
-  /// Reads the keys of the rows of a large table from its leaves, of which SQLite would decode
-  /// more.
+  /// Reads the keys of the rows of a large table from its leaves, without decoding the rows.
   ///
   /// - Parameter take: called with keys, one range after the other.
   /// - Returns: false where the table is small, or not as in a sound store: SQLite then has to

@@ -311,7 +311,7 @@ extension HistoryLayout {
     return (certain, possible, certain.union(possible))
   }
 
-  /// The names of each set of indistinguishable bits, one of which the mask names.
+  /// The names of each set of indistinguishable bits that the mask has a bit of.
   fileprivate func clusters(in mask: [UInt8]) -> [[String]] {
     clusters.filter { cluster in
       cluster.contains(where: mask.hasBit)
