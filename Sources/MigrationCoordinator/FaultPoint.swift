@@ -15,7 +15,7 @@ extension FaultPoint {
   }
 
   /// Whether the environment requests a fault in worker processes; never in release builds.
-  package static var befallsWorkers: Bool {
+  static var befallsWorkers: Bool {
     #if FAULT_INJECTION
       let environment = ProcessInfo.processInfo.environment
       return environment["GODWIT_SLOW"] != nil

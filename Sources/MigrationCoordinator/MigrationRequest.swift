@@ -89,6 +89,8 @@ package struct MigrationRequest: Sendable {
   package var namesVersions = false
   /// Whether the result is thrown away: it need not outlast a crash of the system.
   package var isTrial = false
+  /// Whether threads may execute small plans; otherwise, processes execute all.
+  package var allowsThreads = false
   /// Whether short runs write no status and start over after an interruption.
   package var leavesInstantsUntold = false
   /// Whether a store that already has the target's model is copied to the output; otherwise none is

@@ -93,16 +93,13 @@ package struct PartitionPlanner {
 
   /// The minimum of work for a separate work order: starting a worker takes far longer, starting a
   /// thread a millisecond.
-  private var leastOwnWork: Int64 { isInside ? 1 << 20 : 4 << 20 }
+  private var leastOwnWork: Int64 { isForThreads ? 1 << 20 : 4 << 20 }
 
-  /// Whether threads of the coordinator carry the plan out, as far as bytes decide.
-  private var isInside: Bool {
-    statistics.values.reduce(0) { $0 + $1.bytes } <= Self.mostBytesInside
+  /// Whether threads end the plan earlier than processes.
+  private var isForThreads: Bool {
+    MigrationPlan.isForThreads(bytes: statistics.values.reduce(0) { $0 + $1.bytes })
   }
 
-  /// The most source bytes of a plan whose orders the coordinator executes in threads of its own:
-  /// two processes would take longer to start.
-  package static let mostBytesInside: Int64 = 16 << 20
   /// The least that a thread is taken for.
   private static let leastEqualShare: Int64 = 2 << 20
   /// The most that a worker does in one order where all begin together: however uneven their shares
@@ -114,7 +111,7 @@ package struct PartitionPlanner {
     if program.tables.contains(where: \.hasCalls) { return nil }
     let share = work / Int64(max(1, granularity.workers)) + 1
     guard share <= Self.mostEqualShare else { return nil }
-    return max(isInside ? Self.leastEqualShare : Self.leastWork, share)
+    return max(isForThreads ? Self.leastEqualShare : Self.leastWork, share)
   }
 
   /// Cuts tables into work orders, each a share of what is left: all workers end together, since

@@ -7,8 +7,8 @@ import SystemPackage
 package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// The pieces to migrate.
   package var order: WorkOrder
-  /// Whether the coordinator may execute the order in a thread of its own instead of a process.
-  package var mayStayInside = false
+  /// Whether a thread of the coordinator executes the order, instead of a process.
+  package var usesThread = false
   /// The number of the attempt, from 1; it is part of the shard's name.
   package var attempt: Int
   /// The plan that the order belongs to; a manifest repeats it.

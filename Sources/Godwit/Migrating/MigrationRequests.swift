@@ -41,6 +41,10 @@ extension StoreMigration {
     request.engine = engine.name
     request.isTrial = isTrial
     request.division.usesLauncher = !resources.launcher.isEmpty
+    // A named executable requires workers of it, and workers keep a rate.
+    request.allowsThreads =
+      resources.bytesPerSecond == nil && resources.launcher.isEmpty
+      && (resources.executable == nil || executesSmallOrders)
     // Workers on other machines need a folder.
     request.leavesInstantsUntold = (leavesInstantsUntold || isTrial) && resources.launcher.isEmpty
     request.logsSQL = logsSQL

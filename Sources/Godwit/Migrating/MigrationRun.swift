@@ -36,8 +36,8 @@ extension StoreMigration {
   ) async throws(MigrationFailure) -> Result {
     do {
       let migration = Migration(
-        request: request(for: target), launcher: launcher, logger: logger, words: .sentences,
-        recorder: lastRun.begin(observer: telemetry))
+        request: request(for: target), launcher: OrderLauncher(resources), logger: logger,
+        words: .sentences, recorder: lastRun.begin(observer: telemetry))
       let last = Mutex<MigrationProgress?>(nil)
       let result = Result(
         try await migration.run { snapshot in
@@ -54,15 +54,6 @@ extension StoreMigration {
       telemetry.end(failure)
       throw failure
     }
-  }
-
-  private var launcher: any WorkerLauncher {
-    let processes = ProcessLauncher(executable: resources.executable, command: resources.launcher)
-    // A named executable requires workers of it, and workers keep a rate.
-    let isInside =
-      resources.bytesPerSecond == nil && resources.launcher.isEmpty
-      && (resources.executable == nil || executesSmallOrders)
-    return isInside ? InsideLauncher(processes: processes) : processes
   }
 
   /// Checks that the resources are within their ranges.

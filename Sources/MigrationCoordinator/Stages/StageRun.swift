@@ -182,6 +182,10 @@ struct StageRun {
     engine: any MigrationEngine, reporter: ProgressReporter
   ) async throws -> [WorkerPool.Result] {
     let paths = self.paths
+    // Code that is not Godwit's own, that of policies, runs in processes only.
+    let usesThreads =
+      request.allowsThreads && saved.plan.isForThreads && !type(of: engine).runsForeignCode
+      && !FaultPoint.befallsWorkers
     let documents = try saved.plan.workOrders.map { order in
       var document = WorkOrderDocument(
         order: order, saved: saved, input: input, assessment: assessment, paths: paths,
@@ -189,9 +193,7 @@ struct StageRun {
       document.task = try engine.task(
         for: order, of: saved.plan, stage: input, in: paths, now: saved.now)
       document.syncs = engine.syncsShards && !input.isQuicklyMade(order)
-      document.mayStayInside =
-        saved.plan.bytes <= PartitionPlanner.mostBytesInside && document.calls == nil
-        && !type(of: engine).runsForeignCode
+      document.usesThread = usesThreads && document.calls == nil
       if request.division.usesLauncher { document.sourceIdentity?.device = nil }
       return document
     }

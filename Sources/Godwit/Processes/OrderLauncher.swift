@@ -9,21 +9,17 @@ import SystemCalls
 // coordinator leaves anyway. The source is as it was, and the next run begins with what is done
 // (docs/explanation/crash-safety.md, "What a kill leaves").
 
-/// Executes the orders of small plans in threads of this process, and starts worker processes for
-/// all others.
-///
-/// Two processes take longer to start than some megabytes take to migrate. Code that is not
-/// Godwit's own, that of policies, runs in processes only.
-struct InsideLauncher: WorkerLauncher {
+/// Executes an order in a thread of this process, or starts a worker process, as the order says.
+struct OrderLauncher: WorkerLauncher {
   private let processes: ProcessLauncher
 
-  init(processes: ProcessLauncher) { self.processes = processes }
+  init(_ resources: StoreMigration.Resources) {
+    processes = ProcessLauncher(executable: resources.executable, command: resources.launcher)
+  }
 
   func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
-    guard document.mayStayInside, !FaultPoint.befallsWorkers,
-      let ending = await execute(document, link: link)
-    else { return try await processes.run(document, link: link) }
-    return ending
+    if document.usesThread, let ending = await execute(document, link: link) { return ending }
+    return try await processes.run(document, link: link)
   }
 
   /// Executes an order in a thread; nil where the system has none left.
