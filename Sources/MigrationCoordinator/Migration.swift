@@ -16,9 +16,9 @@ import SystemPackage
 
 /// One migration of one store, from the survey to the swap.
 package struct Migration: Sendable {
-  let request: MigrationRequest
+  private let request: MigrationRequest
   private let launcher: any WorkerLauncher
-  let logger: Logger
+  private let logger: Logger
   private let words: OutcomeWords
   private let recorder: RunRecorder
 
@@ -46,28 +46,37 @@ package struct Migration: Sendable {
   package func run(
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
-    let migration = try Migration(
-      request: request.resolved(), launcher: launcher, logger: logger, words: words,
-      recorder: recorder)
-    let desk = ControlDesk(
-      controls: request.controls, workers: request.workers, logger: logger)
-    let task = Task(executorPreference: request.shared?.executor) {
-      try await migration.runResolved(desk, progress: progress)
-    }
-    desk.whenCancelled { task.cancel() }
+    let request = try request.resolved()
+    let run = MigrationRun(
+      request: request, launcher: launcher, logger: logger, recorder: recorder,
+      keeper: OutcomeKeeper(request: request, words: words, logger: logger),
+      desk: ControlDesk(controls: request.controls, workers: request.workers, logger: logger),
+      progress: progress)
+    let task = Task(executorPreference: request.shared?.executor) { try await run.run() }
+    run.desk.whenCancelled { task.cancel() }
     return try await withTaskCancellationHandler {
       try await task.value
     } onCancel: {
       task.cancel()
     }
   }
+}
 
-  private func runResolved(
-    _ desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
-  ) async throws -> MigrationReport {
-    let keeper = OutcomeKeeper(request: request, words: words, logger: logger)
+/// The one run of a migration.
+struct MigrationRun: Sendable {
+  /// The request, resolved.
+  let request: MigrationRequest
+  let launcher: any WorkerLauncher
+  let logger: Logger
+  let recorder: RunRecorder
+  let keeper: OutcomeKeeper
+  let desk: ControlDesk
+  let progress: @Sendable (StatusSnapshot) -> Void
+
+  /// Migrates, and records the outcome.
+  func run() async throws -> MigrationReport {
     do {
-      let report = try await start(keeper, desk: desk, progress: progress)
+      let report = try await start()
       keeper.end(report)
       return report
     } catch {
@@ -77,10 +86,7 @@ package struct Migration: Sendable {
   }
 
   /// Checks the output, reads the target's model, and works in memory or in the work folder.
-  private func start(
-    _ keeper: OutcomeKeeper, desk: ControlDesk,
-    progress: @escaping @Sendable (StatusSnapshot) -> Void
-  ) async throws -> MigrationReport {
+  private func start() async throws -> MigrationReport {
     let paths = request.paths
     if let output = request.output {
       try CompanionName.requireFree(output, besides: [request.store])
@@ -103,8 +109,7 @@ package struct Migration: Sendable {
     var isInstant = isInstant
     if isInstant, let temporary = try temporaryWorkspace() {
       do {
-        return try await work(
-          in: temporary, target: target, keeper: keeper, desk: desk, progress: progress)
+        return try await work(in: temporary, target: target)
       } catch is Workspace.NeedsFolder {
         isInstant = false
       }
@@ -118,9 +123,7 @@ package struct Migration: Sendable {
     if request.output == nil {
       try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
     }
-    return try await work(
-      in: workspace, wasSwapped: recovery == .ended, target: target, keeper: keeper, desk: desk,
-      progress: progress)
+    return try await work(in: workspace, wasSwapped: recovery == .ended, target: target)
   }
 
   /// The target's model, which migrations of many stores share.
@@ -132,8 +135,7 @@ package struct Migration: Sendable {
 
   /// Makes the report in a workspace, which is removed at the end unless a later run resumes.
   private func work(
-    in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel, keeper: OutcomeKeeper,
-    desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
+    in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel
   ) async throws -> MigrationReport {
     var workspace = workspace
     if request.restarts { try workspace.clear() }
@@ -145,8 +147,7 @@ package struct Migration: Sendable {
         if !workspace.isTemporary { workspace.keepsByCopy = try workspace.findsNoLinks() }
       }
       try desk.prepareSwap()
-      var report = try await carryOut(
-        target, workspace: workspace, keeper: keeper, work: &work, desk: desk, progress: progress)
+      var report = try await carryOut(target, workspace: workspace, work: &work)
       if work.isOwn { report.handoverNotes += remove(workspace) }
       desk.removeSwapFile()
       return report
@@ -227,8 +228,7 @@ package struct Migration: Sendable {
 
   /// Prepares the stages, makes the result and hands it over; copies a store that is current.
   private func carryOut(
-    _ target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper, work: inout Work,
-    desk: ControlDesk, progress: @escaping @Sendable (StatusSnapshot) -> Void
+    _ target: TargetModel, workspace: Workspace, work: inout Work
   ) async throws -> MigrationReport {
     let reporter =
       workspace.keepsWork
@@ -241,8 +241,7 @@ package struct Migration: Sendable {
       let prepared = try prepare(target: target, workspace: workspace, reporter: reporter)
       let survey = prepared.survey
       guard let found = prepared.route else {
-        var report = try current(
-          survey, target: target, workspace: workspace, keeper: keeper, work: &work)
+        var report = try current(survey, target: target, workspace: workspace, work: &work)
         report.salvage = prepared.salvage
         return report
       }
@@ -254,13 +253,13 @@ package struct Migration: Sendable {
       var report: MigrationReport
       do {
         report = try await migrate(
-          survey, stages: prepared.stages, defects: defects, workspace: workspace, keeper: keeper,
+          survey, stages: prepared.stages, defects: defects, workspace: workspace,
           reporter: reporter
         ) { try ModelChecksums(target: target, route: found) }
       } catch {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
-      report.note(found, stages: prepared.stages, words: words)
+      report.note(found, stages: prepared.stages, words: keeper.words)
       report.note(defects.completed(by: report.defects))
       let lost = report.losses
       report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
@@ -276,7 +275,7 @@ package struct Migration: Sendable {
       reporter.enter(.done)
       return report
     } catch {
-      reporter.fail(words.failure(error))
+      reporter.fail(keeper.words.failure(error))
       throw error
     }
   }
@@ -344,8 +343,7 @@ package struct Migration: Sendable {
   /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
     _ survey: StoreSurvey, stages: [Stage], defects: [Defect], workspace: Workspace,
-    keeper: OutcomeKeeper, reporter: ProgressReporter,
-    models: @escaping () throws -> ModelChecksums
+    reporter: ProgressReporter, models: @escaping () throws -> ModelChecksums
   ) async throws -> MigrationReport {
     let made = try await StageSequence(
       request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
@@ -358,14 +356,14 @@ package struct Migration: Sendable {
       report.defects += try DefectSearch(survey: survey).danglingReferences()
       report.uncheckedReferences = nil
     }
-    try reporter.desk.waitToSwap()
+    try desk.waitToSwap()
     reporter.enter(.swapping)
     let files = ExternalFiles(
       schema: try StoreSchema(stages[stages.count - 1].destination.model),
       result: workspace.paths.result, names: made.last.externalNames)
     try hand(
-      over: files, from: made.lastStore, survey: survey, workspace: workspace, keeper: keeper,
-      in: &report, models: models)
+      over: files, from: made.lastStore, survey: survey, workspace: workspace, in: &report,
+      models: models)
     return report
   }
 }

@@ -6,7 +6,7 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-extension Migration {
+extension MigrationRun {
   /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
   /// it had renamed the result.
   ///
@@ -39,8 +39,7 @@ extension Migration {
 
   /// Copies a store that already has the target's model to the output, if requested.
   func current(
-    _ survey: StoreSurvey, target: TargetModel, workspace: Workspace, keeper: OutcomeKeeper,
-    work: inout Work
+    _ survey: StoreSurvey, target: TargetModel, workspace: Workspace, work: inout Work
   ) throws -> MigrationReport {
     let earlier = try workspace.runInputs()
     // Work that an earlier run did on this store for another target can still be resumed.
@@ -63,8 +62,7 @@ extension Migration {
     var report = report(.copied)
     try survey.access.requireUntouched()
     try hand(
-      over: files, from: request.store, survey: survey, workspace: workspace, keeper: keeper,
-      in: &report
+      over: files, from: request.store, survey: survey, workspace: workspace, in: &report
     ) { try ModelChecksums(target: target, route: nil) }
     return report
   }
@@ -87,8 +85,7 @@ extension Migration {
   /// Brings the external files of a result, and puts it where it belongs.
   func hand(
     over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
-    keeper: OutcomeKeeper, in report: inout MigrationReport,
-    models: @escaping () throws -> ModelChecksums
+    in report: inout MigrationReport, models: @escaping () throws -> ModelChecksums
   ) throws {
     try workspace.requireSpace(forExternal: bytesToBring(files, from: store))
     var brought = ExternalFiles.Brought()
