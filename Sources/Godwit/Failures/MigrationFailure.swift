@@ -10,6 +10,7 @@ import ModelFiles
 import ObjectMigration
 import ObjectModel
 import PageEngine
+import Planning
 import Schema
 import StoreFormat
 import StoreGenerator
@@ -175,7 +176,6 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
 
   init(_ error: SchemaError) {
     let code = CoreDataCode.inferredMappingModel
-    let most = GroupedText(StoreSchema.mostColumns)
     let unknown = error.places.map { place in
       place.type == .composite
         ? "\(place.entity).\(place.property) is a composite attribute or an element of one, and is "
@@ -184,18 +184,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
         : "\(place.entity).\(place.property) is of type \(place.type.name), whose columns are not "
           + "known."
     }
-    let wide = error.wide.map { table in
-      "\(table.entity) with its subentities needs a table of \(GroupedText(table.columns)) columns, "
-        + "and SQLite allows \(most): move attributes to another entity."
-    }
-    let clashes = error.clashes.map { clash in
-      clash.owners.count == 1
-        ? "\(clash.owners[0]) would have the table \(clash.table), which is Core Data's own: give it "
-          + "another name."
-        : "\(ListText(clash.owners)) would share the table \(clash.table), and how Core Data names "
-          + "the second is not known: give them names that differ by more than case."
-    }
-    self.init(.impossible, unknown + wide + clashes)
+    self.init(.impossible, unknown + error.tableRefusals.map(\.sentence))
   }
 }
 

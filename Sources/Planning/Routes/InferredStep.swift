@@ -1,7 +1,7 @@
 package import Mapping
 package import ObjectModel
 import RowPrograms
-import Schema
+package import Schema
 
 /// What keeps a step between two versions from being inferred, as far as the models show it.
 package enum InferredStep {
@@ -30,20 +30,20 @@ package enum InferredStep {
         Refusal(reason: .relationshipForm, entity: $0.entity, property: $0.property)
       }
     } catch let error as SchemaError {
-      return refusals(error)
+      return error.places.map {
+        Refusal(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
+      } + error.tableRefusals
     } catch {
       preconditionFailure("nothing else is thrown by compiling: \(error)")
     }
   }
+}
 
-  private static func refusals(_ error: SchemaError) -> [Refusal] {
-    error.places.map {
-      Refusal(reason: .storedFormUnknown($0.type.name), entity: $0.entity, property: $0.property)
-    }
-      + error.wide.map {
-        Refusal(reason: .tableTooWide(columns: $0.columns), entity: $0.entity)
-      }
-      + error.clashes.map {
+extension SchemaError {
+  /// The tables that cannot be made, as refusals of a migration to the model.
+  package var tableRefusals: [Refusal] {
+    wide.map { Refusal(reason: .tableTooWide(columns: $0.columns), entity: $0.entity) }
+      + clashes.map {
         Refusal(reason: .tableNameTaken($0.table, by: $0.owners), entity: $0.owners[0])
       }
   }
