@@ -1,4 +1,5 @@
 import Foundation
+import Planning
 
 /// The options of a fleet's migrations, under the names that they have in `fleet.json`; nil stands
 /// for the default of `godwit migrate`.
@@ -84,41 +85,10 @@ package struct FleetSettings: Codable, Hashable, Sendable {
   package func overridden(by other: FleetSettings) throws -> FleetSettings {
     let encoder = JSONEncoder()
     let decoder = JSONDecoder()
-    func fields(_ settings: FleetSettings) throws -> [String: Value] {
-      try decoder.decode([String: Value].self, from: encoder.encode(settings))
+    func fields(_ settings: FleetSettings) throws -> [String: OptionValue] {
+      try decoder.decode([String: OptionValue].self, from: encoder.encode(settings))
     }
     let merged = try fields(self).merging(fields(other)) { _, new in new }
     return try decoder.decode(FleetSettings.self, from: encoder.encode(merged))
-  }
-
-  /// A value of a field.
-  private enum Value: Codable {
-    case flag(Bool)
-    case number(Int64)
-    case text(String)
-    case list([String])
-
-    init(from decoder: any Decoder) throws {
-      let container = try decoder.singleValueContainer()
-      if let flag = try? container.decode(Bool.self) {
-        self = .flag(flag)
-      } else if let number = try? container.decode(Int64.self) {
-        self = .number(number)
-      } else if let text = try? container.decode(String.self) {
-        self = .text(text)
-      } else {
-        self = .list(try container.decode([String].self))
-      }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.singleValueContainer()
-      switch self {
-      case .flag(let flag): try container.encode(flag)
-      case .number(let number): try container.encode(number)
-      case .text(let text): try container.encode(text)
-      case .list(let list): try container.encode(list)
-      }
-    }
   }
 }

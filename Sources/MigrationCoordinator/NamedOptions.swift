@@ -1,61 +1,17 @@
 import Foundation
 import Mapping
+import Planning
 
 /// Rules of a request as options of the tool, read from how they are encoded: there is no separate
 /// list of options.
 struct NamedOptions {
-  /// The value of an option.
-  enum Value: Hashable, Codable {
-    case flag(Bool)
-    case number(Int64)
-    case word(String)
-    case list([String])
-    case group([String: Value])
-
-    init(from decoder: any Decoder) throws {
-      let value = try decoder.singleValueContainer()
-      if let flag = try? value.decode(Bool.self) {
-        self = .flag(flag)
-      } else if let number = try? value.decode(Int64.self) {
-        self = .number(number)
-      } else if let word = try? value.decode(String.self) {
-        self = .word(word)
-      } else if let list = try? value.decode([String].self) {
-        self = .list(list)
-      } else {
-        self = .group(try value.decode([String: Value].self))
-      }
-    }
-
-    func encode(to encoder: any Encoder) throws {
-      var container = encoder.singleValueContainer()
-      switch self {
-      case .flag(let flag): try container.encode(flag)
-      case .number(let number): try container.encode(number)
-      case .word(let word): try container.encode(word)
-      case .list(let list): try container.encode(list)
-      case .group(let members): try container.encode(members)
-      }
-    }
-
-    /// The value as it is typed; a flag has no word.
-    var text: String {
-      switch self {
-      case .flag, .group: ""
-      case .number(let number): "\(number)"
-      case .word(let word): word
-      case .list(let list): list.joined(separator: " ")
-      }
-    }
-  }
-
-  private var values: [String: Value]
+  private var values: [String: OptionValue]
 
   /// Reads the options from rules.
   init(_ rules: some Encodable) {
     do {
       let data = try JSONEncoder().encode(rules)
-      values = try JSONDecoder().decode([String: Value].self, from: data)
+      values = try JSONDecoder().decode([String: OptionValue].self, from: data)
     } catch {
       preconditionFailure("rules are texts, numbers and flags: \(error)")
     }
@@ -68,8 +24,8 @@ struct NamedOptions {
   }
 
   /// The options with their values, those of a group under the names of both.
-  var all: [String: Value] {
-    var result: [String: Value] = [:]
+  var all: [String: OptionValue] {
+    var result: [String: OptionValue] = [:]
     for (name, value) in values {
       guard case .group(let members) = value else {
         result["--\(name)"] = value
@@ -81,7 +37,7 @@ struct NamedOptions {
   }
 
   /// The options that differ from those of other rules.
-  func differing(from other: NamedOptions) -> [String: Value] {
+  func differing(from other: NamedOptions) -> [String: OptionValue] {
     let other = other.all
     return all.filter { other[$0.key] != $0.value }
   }
@@ -103,6 +59,18 @@ struct NamedOptions {
       return true
     }
     return false
+  }
+}
+
+extension OptionValue {
+  /// The value as it is typed; a flag has no word.
+  var text: String {
+    switch self {
+    case .flag, .group: ""
+    case .number(let number): "\(number)"
+    case .word(let word): word
+    case .list(let list): list.joined(separator: " ")
+    }
   }
 }
 
