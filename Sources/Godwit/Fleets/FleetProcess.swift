@@ -52,13 +52,15 @@ final class FleetProcess: Sendable {
     let (own, other) = try ProcessLine.make()
     let answers = try other.duplicate()
     let process = FleetProcess(own)
-    async let ended = Subprocess.run(
-      .path(executable ?? "/proc/self/exe"),
-      arguments: [WorkerProtocol.fleetArgument, "\(Processes.own)"],
-      environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]),
-      input: .fileDescriptor(other, closeAfterSpawningProcess: true),
-      output: .fileDescriptor(answers, closeAfterSpawningProcess: true),
-      error: .currentStandardError)
+    async let ended = WorkerProtocol.starting {
+      try await Subprocess.run(
+        .path(executable ?? "/proc/self/exe"),
+        arguments: [WorkerProtocol.fleetArgument, "\(Processes.own)"],
+        environment: WorkerProtocol.environment,
+        input: .fileDescriptor(other, closeAfterSpawningProcess: true),
+        output: .fileDescriptor(answers, closeAfterSpawningProcess: true),
+        error: .currentStandardError)
+    }
     do {
       try await body(process)
     } catch {
@@ -67,13 +69,9 @@ final class FleetProcess: Sendable {
       throw error
     }
     process.finish()
-    do {
-      switch try await ended.terminationStatus {
-      case .exited(let status): return .exited(status)
-      case .signaled(let signal): return .killed(signal: signal)
-      }
-    } catch let error as SubprocessError {
-      throw WorkError.workerNotStarted(cause: error.underlyingError ?? error)
+    switch try await ended.terminationStatus {
+    case .exited(let status): return .exited(status)
+    case .signaled(let signal): return .killed(signal: signal)
     }
   }
 

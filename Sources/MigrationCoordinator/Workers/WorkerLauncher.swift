@@ -1,5 +1,5 @@
 package import Planning
-import Subprocess
+package import Subprocess
 import SystemCalls
 package import SystemPackage
 
@@ -25,6 +25,19 @@ package enum WorkerProtocol {
   /// The exit status of a worker that failed in a mapping or a policy; its facts are an
   /// `ObjectMigrationError` in JSON.
   package static let objectsFailed: Int32 = 66
+  /// The environment of workers.
+  package static let environment = Environment.inherit.updating(["SWIFT_BACKTRACE": "enable=no"])
+
+  /// Runs the body, and throws `WorkError.workerNotStarted` if it could not start a process.
+  package static func starting<Result>(
+    _ body: () async throws -> Result
+  ) async throws -> Result {
+    do {
+      return try await body()
+    } catch let error as SubprocessError {
+      throw WorkError.workerNotStarted(cause: error.underlyingError ?? error)
+    }
+  }
 }
 
 /// Starts workers as processes of this executable, or of another one that implements them.
@@ -56,11 +69,11 @@ package struct ProcessLauncher: WorkerLauncher {
       document, link: link, input: input, program: command.isEmpty ? nil : try .own(executable))
     let parent = command.isEmpty ? "\(Processes.own)" : "0"
     let words = command.dropFirst() + (command.isEmpty ? [] : [executable.string])
-    let result = try await starting {
+    let result = try await WorkerProtocol.starting {
       try await Subprocess.run(
         command.first.map(Self.program) ?? .path(executable),
         arguments: Arguments(words + [WorkerProtocol.argument, parent]),
-        environment: .inherit.updating(["SWIFT_BACKTRACE": "enable=no"]), platformOptions: options,
+        environment: WorkerProtocol.environment, platformOptions: options,
         input: .fileDescriptor(input.reader, closeAfterSpawningProcess: false), output: .sequence,
         error: .currentStandardError
       ) { execution in
@@ -90,15 +103,6 @@ package struct ProcessLauncher: WorkerLauncher {
       .failed(isChild ? .exited(code, message: "") : .lost(code, host: answer.host))
     case .signaled(let signal):
       .failed(isChild ? .killed(signal: signal) : .lost(128 + signal, host: answer.host))
-    }
-  }
-
-  /// Runs the body, and throws `WorkError.workerNotStarted` if it could not start a process.
-  private func starting<Result>(_ body: () async throws -> Result) async throws -> Result {
-    do {
-      return try await body()
-    } catch let error as SubprocessError {
-      throw WorkError.workerNotStarted(cause: error.underlyingError ?? error)
     }
   }
 }
