@@ -69,9 +69,9 @@ package struct FleetFolder: Hashable, Sendable {
       throw FleetError(problem: .exists, path: path)
     }
     if try Files.createDirectory(path) { try Files.syncDirectory(Files.parent(of: path)) }
-    let bytes = try writeList(of: stores)
+    try writeList(of: stores)
     let made = FleetManifest(
-      created: time, stores: stores.count, bytes: bytes,
+      created: time, stores: stores.count, bytes: stores.bytes,
       listChecksum: try Checksum.of(file: list), settings: settings)
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -79,20 +79,16 @@ package struct FleetFolder: Hashable, Sendable {
     return made
   }
 
-  /// Writes the list; returns the bytes of all stores.
-  private func writeList(of stores: StoreSpool) throws -> Int64 {
+  /// Writes the list.
+  private func writeList(of stores: StoreSpool) throws {
     let temporary = FilePath("\(list).tmp")
     try Files.removeRegularFile(temporary)
     let file = try Files.open(
       temporary, mode: .writeOnly, options: [.create, .exclusiveCreate],
       permissions: [.ownerReadWrite, .groupRead, .otherRead])
-    var bytes: Int64 = 0
     try file.closeAfter {
-      let decoder = JSONDecoder()
       var text: [UInt8] = []
       try stores.forEachLine { line in
-        let store = try decoder.decode(FleetStore.self, from: Data(line))
-        bytes = bytes.addingReportingOverflow(store.bytes).partialValue
         text += line
         text.append(UInt8(ascii: "\n"))
         if text.count > 1 << 16 {
@@ -105,7 +101,6 @@ package struct FleetFolder: Hashable, Sendable {
     }
     try Files.rename(temporary, to: list)
     try Files.syncDirectory(path)
-    return bytes
   }
 }
 

@@ -18,6 +18,8 @@ package final class StoreSpool {
 
   /// The number of stores.
   package private(set) var count = 0
+  /// The bytes of these stores.
+  package private(set) var bytes: Int64 = 0
   /// The number of stores that were left out, since they had been added before.
   package private(set) var repeated = 0
   /// The first two stores with one output; nil if there are none.
@@ -62,7 +64,7 @@ package final class StoreSpool {
     let stores = waiting
     waiting = []
     guard !stores.isEmpty else { return }
-    var (added, known, clash) = (0, 0, self.clash)
+    var (added, known, bytes, clash) = (0, 0, self.bytes, self.clash)
     try environment.write { transaction throws(LMDBError) in
       for ((store, identity), line) in zip(stores, lines) {
         guard try insert(store, identity: identity, line: line, in: transaction) else {
@@ -70,6 +72,7 @@ package final class StoreSpool {
           continue
         }
         added += 1
+        bytes = bytes.addingReportingOverflow(store.bytes).partialValue
         let other = try insert(output: store.output, of: store.store, in: transaction)
         if let output = store.output, let other, clash == nil {
           clash = Clash(store: store.store, other: other, output: output)
@@ -78,7 +81,7 @@ package final class StoreSpool {
     }
     count += added
     repeated += known
-    self.clash = clash
+    (self.bytes, self.clash) = (bytes, clash)
   }
 
   /// Inserts a store; false if it is there already.
