@@ -63,14 +63,10 @@ struct PropertyMatch {
     attributes = Dictionary(uniqueKeysWithValues: oldAttributes.map { ($0.name, $0) })
     relationships = Dictionary(uniqueKeysWithValues: oldRelationships.map { ($0.name, $0) })
     let names = PropertyNames(
-      oldAttributes: oldAttributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
-      newAttributes: newAttributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
-      oldRelationships: oldRelationships.map {
-        .init(name: $0.name, identifier: $0.renamingIdentifier)
-      },
-      newRelationships: newRelationships.map {
-        .init(name: $0.name, identifier: $0.renamingIdentifier)
-      })
+      oldAttributes: oldAttributes.map { .init($0) },
+      newAttributes: newAttributes.map { .init($0) },
+      oldRelationships: oldRelationships.map { .init($0) },
+      newRelationships: newRelationships.map { .init($0) })
     func isUnchanged() -> Bool {
       EntityDifference.isUnchanged(old, in: source, as: new, in: destination)
     }

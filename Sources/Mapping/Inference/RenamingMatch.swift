@@ -8,6 +8,16 @@ struct RenamingMatch: Hashable {
   struct Name: Hashable {
     var name: String
     var identifier: String?
+
+    init(name: String, identifier: String?) { (self.name, self.identifier) = (name, identifier) }
+    init(_ entity: Entity) { self.init(name: entity.name, identifier: entity.renamingIdentifier) }
+    init(_ attribute: Attribute) {
+      self.init(name: attribute.name, identifier: attribute.renamingIdentifier)
+    }
+    init(_ relationship: Relationship) {
+      self.init(name: relationship.name, identifier: relationship.renamingIdentifier)
+    }
+
     /// The name by which Core Data compares: the identifier, or the own name where there is none.
     var canonical: String { identifier ?? name }
     /// Whether no identifier leads elsewhere.
@@ -110,16 +120,14 @@ extension ManagedObjectModel {
   /// In one step from a version before the renaming, the name that both sides have goes to itself.
   package var reusesRenamedName: Bool {
     let entityNames = Set(entities.map(\.name))
-    func reuses(_ names: [(name: String, identifier: String?)], _ all: Set<String>) -> Bool {
-      names.contains { name, identifier in
-        identifier.map { $0 != name && all.contains($0) } ?? false
-      }
+    func reuses(_ names: [RenamingMatch.Name], _ all: Set<String>) -> Bool {
+      names.contains { !$0.isPlain && all.contains($0.canonical) }
     }
-    if reuses(entities.map { ($0.name, $0.renamingIdentifier) }, entityNames) { return true }
+    if reuses(entities.map { .init($0) }, entityNames) { return true }
     return entities.contains { entity in
       let names =
-        allLeafAttributes(of: entity).map { (name: $0.name, identifier: $0.renamingIdentifier) }
-        + allRelationships(of: entity).map { (name: $0.name, identifier: $0.renamingIdentifier) }
+        allLeafAttributes(of: entity).map { RenamingMatch.Name($0) }
+        + allRelationships(of: entity).map { RenamingMatch.Name($0) }
       return reuses(names, Set(names.map(\.name)))
     }
   }
@@ -130,10 +138,8 @@ extension RenamingMatch {
   static func entities(
     from source: ManagedObjectModel, to destination: ManagedObjectModel
   ) -> RenamingMatch {
-    let sources = source.entities.map { Name(name: $0.name, identifier: $0.renamingIdentifier) }
-    let destinations = destination.entities.map {
-      Name(name: $0.name, identifier: $0.renamingIdentifier)
-    }
+    let sources = source.entities.map { Name($0) }
+    let destinations = destination.entities.map { Name($0) }
     let plain = RenamingMatch(sources: sources, destinations: destinations)
     let moved = Set(sources.map(\.name)).intersection(destinations.map(\.name)).filter {
       plain.sourceByDestination[$0] != $0

@@ -200,9 +200,7 @@ private struct PropertyProposals {
   )
 
   private var attributes: Found {
-    let taken = Self.taken(
-      old.attributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
-      new.attributes.map { .init(name: $0.name, identifier: $0.renamingIdentifier) })
+    let taken = Self.taken(old.attributes.map { .init($0) }, new.attributes.map { .init($0) })
     let kept = Set(old.attributes.map(\.name))
     let gone = old.attributes.filter {
       !$0.isTransient && $0.type != .composite && !taken.contains($0.name)
@@ -230,8 +228,7 @@ private struct PropertyProposals {
 
   private var relationships: Found {
     let taken = Self.taken(
-      old.relationships.map { .init(name: $0.name, identifier: $0.renamingIdentifier) },
-      new.relationships.map { .init(name: $0.name, identifier: $0.renamingIdentifier) })
+      old.relationships.map { .init($0) }, new.relationships.map { .init($0) })
     let kept = Set(old.relationships.map(\.name))
     let gone = old.relationships.filter { !$0.isTransient && !taken.contains($0.name) }
     let added = new.relationships.filter {
