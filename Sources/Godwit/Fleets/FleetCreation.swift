@@ -63,9 +63,10 @@ extension StoreFleet {
     /// The places without a store, with the reason of each.
     public private(set) var failures: [MigrationFailure] = []
     /// The number of old stores that Godwit keeps in folders and matches, which are passed over.
-    public private(set) var keptStores = 0
+    public var keptStores: Int { kept.count }
     /// The first of these.
-    public private(set) var keptStore: FilePath?
+    public var keptStore: FilePath? { kept.first }
+    private var kept = StoreSearch.KeptTally()
     let spool: StoreSpool
     /// The options of stores that have options of their own, each once.
     private(set) var options: Set<FleetSettings> = []
@@ -112,7 +113,7 @@ extension StoreFleet {
         if try isFolder(match) {
           try add(folder: match)
         } else if try MigrationFailure.catching({ try KeptStoreKind.owner(of: match) }) != nil {
-          passOver(1, match)
+          kept.add(.init(match))
         } else {
           try add(Member(store: match), below: nil)
         }
@@ -138,20 +139,15 @@ extension StoreFleet {
 
     private func add(folder: FilePath) throws(MigrationFailure) {
       try MigrationFailure.catching {
-        let kept = try StoreSearch.forEach(below: folder) { entry in
+        let others = try StoreSearch.forEach(below: folder) { entry in
           if let failure = entry.failure {
             failures.append(failure)
           } else {
             try add(Member(store: entry.path), below: folder)
           }
         }
-        passOver(kept.keptStores, kept.first)
+        kept.add(others)
       }
-    }
-
-    private func passOver(_ count: Int, _ kept: FilePath?) {
-      keptStores += count
-      keptStore = keptStore ?? kept
     }
 
     /// Adds a store.

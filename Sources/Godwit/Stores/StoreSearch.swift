@@ -76,9 +76,23 @@ public struct StoreSearch: Sendable {
   private var passedCount = 0
   /// Stores and places that were already reported.
   private var met = 0
-  /// Kept old stores that were passed over.
-  private var keptStores = 0
-  private var firstKept: FilePath?
+  private var kept = KeptTally()
+
+  /// The old stores that Godwit keeps and a search passes over: their number, and the first.
+  struct KeptTally {
+    private(set) var count = 0
+    private(set) var first: FilePath?
+
+    /// None.
+    init() {}
+
+    /// One.
+    init(_ path: FilePath) { (count, first) = (1, path) }
+
+    mutating func add(_ others: KeptTally) {
+      (count, first) = (count + others.count, first ?? others.first)
+    }
+  }
 
   /// Is called with each entry instead of keeping it, where memory must not grow with the stores.
   private typealias Delivery = (Entry) throws -> Void
@@ -86,11 +100,11 @@ public struct StoreSearch: Sendable {
   /// Calls `body` with the entries below a folder, which are neither kept nor compared: a file with
   /// two names is met twice.
   ///
-  /// - Returns: the number of kept old stores that were passed over, and the first of them.
+  /// - Returns: the kept old stores that were passed over.
   /// - Throws: what `body` throws.
   static func forEach(
     below folder: FilePath, body: (Entry) throws -> Void
-  ) throws -> (keptStores: Int, first: FilePath?) {
+  ) throws -> KeptTally {
     try withoutActuallyEscaping(body) { body in
       var search = StoreSearch([], mostMembers: .max)
       do {
@@ -100,7 +114,7 @@ public struct StoreSearch: Sendable {
       } catch {
         try body(Entry(path: folder, failure: MigrationFailure(error)))
       }
-      return (search.keptStores, search.firstKept)
+      return search.kept
     }
   }
 
@@ -119,7 +133,7 @@ public struct StoreSearch: Sendable {
     over path: FilePath, _ reason: PassedOver.Reason, to deliver: Delivery?
   ) {
     passedCount += 1
-    if reason == .keptStore { (keptStores, firstKept) = (keptStores + 1, firstKept ?? path) }
+    if reason == .keptStore { kept.add(KeptTally(path)) }
     if deliver == nil { passedOver.append(PassedOver(path: path, reason: reason)) }
   }
 
