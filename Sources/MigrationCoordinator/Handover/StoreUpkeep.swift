@@ -104,9 +104,14 @@ package struct StoreUpkeep: Sendable {
     }
   }
 
+  /// The store that the last rollback put in its place, by the record; nil where there is none.
+  private var recordedOld: FilePath? {
+    (try? OutcomeFile(beside: store).read())?.restored.map { FilePath($0.path) }
+  }
+
   /// The last rollback by the record of the store; nil where there is none.
   private func recordedRollback(_ wanted: FilePath?) throws -> Rollback? {
-    guard let old = (try? OutcomeFile(beside: store).read())?.restored.map({ FilePath($0.path) }),
+    guard let old = recordedOld,
       wanted.map({ $0.lastComponent == old.lastComponent }) ?? true,
       try Files.fileStatusIfPresent(old, followLinks: false) == nil
     else { return nil }
@@ -123,8 +128,7 @@ package struct StoreUpkeep: Sendable {
     guard try Files.fileStatusIfPresent(old, followLinks: false) == nil,
       !entries.contains(where: { $0.name == old.lastComponent?.string })
     else { return false }
-    let restored = (try? OutcomeFile(beside: store).read())?.restored
-    if let restored, FilePath(restored.path).lastComponent == old.lastComponent { return true }
+    if let recordedOld, recordedOld.lastComponent == old.lastComponent { return true }
     // Without a record, a rollback shows by the store that it has replaced.
     return entries.contains { $0.time >= time && isReplaced($0) }
   }
