@@ -99,7 +99,8 @@ public struct StoreCheck: Sendable {
       guard failure.kind != .interrupted else { return .failure(failure) }
       finding.note(failure)
       if failure.kind == .sourceModelMissing {
-        finding.missingVersion = .init(of: entry.path, target: migration.target)
+        finding.missingVersion = .init(
+          of: entry.path, target: migration.target, library: target.core.library)
       }
     }
     finding.seconds = (clock.now - start) / .seconds(1)

@@ -1,5 +1,6 @@
 import Mapping
 import MigrationCoordinator
+import ModelFiles
 import ObjectModel
 import StoreFormat
 import Survey
@@ -19,9 +20,9 @@ extension StoreMigration.MissingVersion {
   /// Compares the version hashes of a store without an embedded model with a bundle.
   ///
   /// nil where the store or the bundle cannot be read, or the target is no bundle.
-  init?(of store: FilePath, target: [FilePath]) {
+  init?(of store: FilePath, target: [FilePath], library: ModelLibrary) {
     guard let bundle = target.first.flatMap({ VersionLock.bundle(of: $0) }),
-      let versions = try? VersionLock(of: bundle),
+      let versions = try? VersionLock(of: bundle, from: library),
       let access = try? SourceAccess.open(store),
       let hashes = try? StoreReader(immutable: access.readable).metadata().versionHashes,
       !hashes.isEmpty
@@ -55,7 +56,7 @@ struct StrayVersion {
     // A lock that cannot be read is reported by `check --locked`.
     let lock = try? VersionLock(contentsOf: VersionLock.file(of: bundle))
     let name = lock?.locked.first { $0.hashes(like: own) }?.name
-    let now = try? VersionLock(of: bundle)
+    let now = try? VersionLock(of: bundle, from: preview.prepared.request.library)
     released = name
     nearest = now?.locked.first { $0.name == name } ?? now?.nearest(to: own)
     let isPart = preview.prepared.request.configuration != nil

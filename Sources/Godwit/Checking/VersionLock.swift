@@ -94,10 +94,15 @@ public struct VersionLock: Hashable, Sendable {
   ///
   /// - Throws: `MigrationFailure`, if one of them cannot be read.
   public init(of bundle: FilePath) throws(MigrationFailure) {
+    try self.init(of: bundle, from: ModelLibrary())
+  }
+
+  /// The same, with the versions that a library has read.
+  init(of bundle: FilePath, from library: ModelLibrary) throws(MigrationFailure) {
     (versions, current, currentFault) = try MigrationFailure.catching {
       let bundle = try ModelBundle(ModelBundle.enclosing(bundle))
       let versions = try bundle.versions.map {
-        LockedVersion(name: $0.name, model: try $0.model())
+        LockedVersion(name: $0.name, model: try library.model(of: $0))
       }
       do throws(ModelFileError) {
         return (versions, try bundle.current().name, nil)
