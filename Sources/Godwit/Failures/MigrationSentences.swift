@@ -183,20 +183,23 @@ package struct VersionSpan: CustomStringConvertible {
   /// Takes the names of both versions; there may be none.
   package init(_ from: [String], _ to: [String]) { (self.from, self.to) = (from, to) }
 
-  /// The versions with a space before them; nothing where neither has a name.
-  package var description: String {
+  /// The versions that have a name; nil where neither has one.
+  private var named: String? {
     switch (from.isEmpty, to.isEmpty) {
-    case (true, true): ""
-    case (true, false): " to \(VersionText(to))"
-    case (false, true): " from \(VersionText(from))"
+    case (true, true): nil
+    case (true, false): "to \(VersionText(to))"
+    case (false, true): "from \(VersionText(from))"
     case (false, false):
-      " from \(VersionText(from)) to \(from == to ? "another " : "")\(VersionText(to))"
+      "from \(VersionText(from)) to \(from == to ? "another " : "")\(VersionText(to))"
     }
   }
 
+  /// The versions with a space before them; nothing where neither has a name.
+  package var description: String { named.map { " \($0)" } ?? "" }
+
   /// Both versions, also where one has no name: `from (unnamed version) to Shop 2`.
   package var whole: String {
-    guard from.isEmpty || to.isEmpty else { return String(description.dropFirst()) }
+    if let named, !from.isEmpty, !to.isEmpty { return named }
     func name(_ names: [String]) -> String {
       names.isEmpty ? "(unnamed version)" : "\(VersionText(names))"
     }
@@ -205,10 +208,7 @@ package struct VersionSpan: CustomStringConvertible {
 
   /// The versions at the beginning of a sentence; "between the two versions" where neither has a
   /// name.
-  var words: String {
-    let text = description
-    return text.isEmpty ? "between the two versions" : String(text.dropFirst())
-  }
+  var words: String { named ?? "between the two versions" }
 }
 
 extension UnsupportedFeature {
