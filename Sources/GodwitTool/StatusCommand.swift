@@ -47,31 +47,15 @@ struct StatusCommand: AsyncParsableCommand {
       """)
   var follow = false
 
-  @Flag(help: "Print metrics in the text format of Prometheus.")
-  var prometheus = false
-
-  @Option(
-    help: """
-      Write the metrics to this file, such as in the textfile folder of the node exporter. With \
-      --watch, every second.
-      """)
-  var output: FilePath?
+  @OptionGroup var metrics: MetricsOptions
 
   func validate() throws {
     if let wait { try OptionLimits.check(wait: wait) }
-    if prometheus && (json || follow) {
-      throw ValidationError("--prometheus prints no JSON: leave --json and --follow out.")
-    }
-    if output != nil && !prometheus {
-      throw ValidationError("--output writes metrics: add --prometheus.")
-    }
-    if prometheus && watch && output == nil {
-      throw ValidationError("--watch writes metrics to a file: name it with --output.")
-    }
+    try metrics.check(watch: watch, json: json || follow ? "--json and --follow" : nil)
   }
 
   func run() async throws {
-    let file = try output.map { try MetricsFile($0, of: path) }
+    let file = try metrics.output.map { try MetricsFile($0, of: path) }
     let monitor = MigrationMonitor(path)
     let last: MigrationMonitor.Status?
     let updates = monitor.updates(
@@ -95,7 +79,7 @@ struct StatusCommand: AsyncParsableCommand {
   private func show(_ status: MigrationMonitor.Status, file: MetricsFile?) throws {
     let out = Terminal.standardOutput
     if json { return out.line(json: try JSONOutput.text(value: status)) }
-    guard prometheus else {
+    guard metrics.prometheus else {
       _ = out.show(status, of: path)
       return
     }

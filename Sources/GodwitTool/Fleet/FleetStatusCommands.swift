@@ -28,31 +28,13 @@ struct FleetStatusCommand: AsyncParsableCommand {
   @Flag(help: "Print JSON; with --watch, one object per line.")
   var json = false
 
-  @Flag(help: "Print metrics in the text format of Prometheus.")
-  var prometheus = false
+  @OptionGroup var metrics: MetricsOptions
 
-  @Option(
-    help: """
-      Write the metrics to this file, such as in the textfile folder of the node exporter. With \
-      --watch, every second.
-      """)
-  var output: FilePath?
-
-  func validate() throws {
-    if prometheus && json {
-      throw ValidationError("--prometheus prints no JSON: leave --json out.")
-    }
-    if output != nil && !prometheus {
-      throw ValidationError("--output writes metrics: add --prometheus.")
-    }
-    if prometheus && watch && output == nil {
-      throw ValidationError("--watch writes metrics to a file: name it with --output.")
-    }
-  }
+  func validate() throws { try metrics.check(watch: watch, json: json ? "--json" : nil) }
 
   func run() async throws {
     let opened = try StoreFleet(fleet)
-    let file = try output.map { try FleetMetricsFile($0, of: opened) }
+    let file = try metrics.output.map { try FleetMetricsFile($0, of: opened) }
     let screen = FleetScreen()
     defer { screen.close() }
     while true {
@@ -72,7 +54,7 @@ struct FleetStatusCommand: AsyncParsableCommand {
     _ status: StoreFleet.Status, file: FleetMetricsFile?, screen: FleetScreen?
   ) throws {
     if let file { return try file.write(status) }
-    if prometheus { return Terminal.standardOutput.lines(text: FleetMetrics(status).text) }
+    if metrics.prometheus { return Terminal.standardOutput.lines(text: FleetMetrics(status).text) }
     if json && watch {
       return Terminal.standardOutput.line(json: try JSONOutput.line(value: status))
     }
