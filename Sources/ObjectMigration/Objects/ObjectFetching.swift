@@ -40,6 +40,21 @@ extension ObjectContext {
   /// How many bytes of rows are read at once, in a process that may occupy so many.
   static func batchBytes(memory: Int64?) -> Int64 { max(1 << 20, (memory ?? 64 << 20) / 64) }
 
+  /// The first objects of an entity that satisfy a predicate, in the order of their keys.
+  func fetch(
+    _ entityName: String, where predicate: ValuePredicate?, includesSubentities: Bool, limit: Int,
+    now: Double
+  ) throws -> [ManagedObject] {
+    var result: [ManagedObject] = []
+    try forEach(
+      entityName, where: predicate, includesSubentities: includesSubentities, now: now
+    ) { object in
+      result.append(object)
+      return result.count < limit
+    }
+    return result
+  }
+
   /// Every object of an entity that satisfies a predicate, one after the other.
   ///
   /// - Parameters:

@@ -115,15 +115,9 @@ package final class ObjectMigrationManager {
     _ entityName: String, where predicate: ValuePredicate?, inSource: Bool,
     includesSubentities: Bool, limit: Int
   ) throws -> [ManagedObject] {
-    let context = inSource ? sourceContext : destinationContext
-    var result: [ManagedObject] = []
-    try context.forEach(
-      entityName, where: predicate, includesSubentities: includesSubentities, now: now
-    ) { object in
-      result.append(object)
-      return result.count < limit
-    }
-    return result
+    try (inSource ? sourceContext : destinationContext).fetch(
+      entityName, where: predicate, includesSubentities: includesSubentities, limit: limit,
+      now: now)
   }
 
   /// Ends the migration with that error as soon as the running hook returns.

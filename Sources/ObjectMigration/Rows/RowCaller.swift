@@ -344,14 +344,9 @@ extension RowCaller: PolicyManager {
     includesSubentities: Bool, limit: Int
   ) throws -> [ManagedObject] {
     guard inSource else { throw notIndependent("fetch objects of the destination") }
-    var result: [ManagedObject] = []
-    try source.forEach(
-      entityName, where: predicate, includesSubentities: includesSubentities, now: now
-    ) { object in
-      result.append(object)
-      return result.count < limit
-    }
-    return result
+    return try source.fetch(
+      entityName, where: predicate, includesSubentities: includesSubentities, limit: limit,
+      now: now)
   }
 
   /// Always throws: relationships of rows follow the mapping model.
