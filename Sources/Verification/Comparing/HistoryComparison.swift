@@ -69,22 +69,20 @@ extension VerificationRun {
       try old.prepare(select(where: order.dropsHistory ? "0" : "1")),
       try new.prepare(select(where: "1"))
     )
-    var (left, right) = (try before.step(), try after.step())
+    var rows = PairedRows(before, after)
     var free = added
-    while left || right {
+    while let side = try rows.next() {
       count(table: table)
-      let (key, found) = (before.integer(column: 0), after.integer(column: 0))
-      if left, !right || key ?? .min < found ?? .max {
+      switch side {
+      case .first:
         note(.init(.rowMissing, table: table, key: "\(before.value(column: 0))"))
-        left = try before.step()
-      } else if !left || found ?? .min < key ?? .max {
-        if left || free == 0 {
+      case .second:
+        if rows.hasFirst || free == 0 {
           note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
         } else {
           free -= 1
         }
-        right = try after.step()
-      } else {
+      case .both:
         for (place, column) in columns.enumerated()
         where !before.isSame(place, as: after, otherColumn: place) {
           note(
@@ -92,7 +90,6 @@ extension VerificationRun {
               .value, table: table, key: "\(before.value(column: 0))", column: column,
               expected: "\(before.value(column: place))", actual: "\(after.value(column: place))"))
         }
-        (left, right) = (try before.step(), try after.step())
       }
     }
   }
@@ -114,24 +111,19 @@ extension VerificationRun {
     let (before, after) = (
       try old.prepare(select(tombstones.0)), try new.prepare(select(tombstones.1))
     )
-    var (left, right) = (try before.step(), try after.step())
-    while left || right {
+    var rows = PairedRows(before, after)
+    while let side = try rows.next() {
       count(table: table)
-      let (key, found) = (before.integer(column: 0), after.integer(column: 0))
-      if left, !right || key ?? .min < found ?? .max {
-        try noteMissing(before, route: route)
-        left = try before.step()
-      } else if !left || found ?? .min < key ?? .max {
-        note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
-        right = try after.step()
-      } else {
+      switch side {
+      case .first: try noteMissing(before, route: route)
+      case .second: note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
+      case .both:
         compareChange(before, after: after, columns: same, tombstones: tombstones, route: route)
         if let pair = before.integer(column: 1).flatMap(route.pair),
           pair.mayWiden(before.value(column: 2))
         {
           wide[pair.name, default: 0] += 1
         }
-        (left, right) = (try before.step(), try after.step())
       }
     }
     return wide

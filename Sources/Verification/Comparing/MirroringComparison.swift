@@ -82,11 +82,11 @@ extension VerificationRun {
     let after = try reader.statement(
       in: new, hasHistory: catalog.hasTable(HistoryTables.transactions))
     var gone: Int64 = 0
-    var (left, right) = (try before.step(), try after.step())
-    while left || right {
+    var rows = PairedRows(before, after)
+    while let side = try rows.next() {
       count(table: table)
-      let (key, found) = (before.integer(column: 0), after.integer(column: 0))
-      if left, !right || key ?? .min < found ?? .max {
+      switch side {
+      case .first:
         if before.value(column: 1) != .null,
           before.integer(column: 1).map({ numbers[$0] == nil }) ?? true
         {
@@ -95,13 +95,8 @@ extension VerificationRun {
         } else {
           note(.init(.rowMissing, table: table, key: "\(before.value(column: 0))"))
         }
-        left = try before.step()
-      } else if !left || found ?? .min < key ?? .max {
-        note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
-        right = try after.step()
-      } else {
-        compareRecord(before, after: after, reader: reader, numbers: numbers)
-        (left, right) = (try before.step(), try after.step())
+      case .second: note(.init(.rowExtra, table: table, key: "\(after.value(column: 0))"))
+      case .both: compareRecord(before, after: after, reader: reader, numbers: numbers)
       }
     }
     return gone
