@@ -20,8 +20,7 @@ final class CellEvaluator {
   private let source: RawStore
   private let affinity: Affinity
   private let files: ExternalFolders
-  private var entityLookUps: [String: RawStatement] = [:]
-  private var ownerLookUps: [String: RawStatement] = [:]
+  private var lookUps: [String: RawStatement] = [:]
   /// How many values would come from external files that are missing.
   private(set) var missingFiles: Int64 = 0
 
@@ -106,15 +105,22 @@ final class CellEvaluator {
   /// The entity number of the row with a primary key, nil if there is none.
   func entityNumber(of key: RawValue, in table: String) throws -> Int64? {
     guard key.integer != nil else { return nil }
+    return try lookUp(table, key: key) {
+      "SELECT Z_ENT FROM \(SQL.identifier(name: table)) WHERE Z_PK = ?"
+    }.integer
+  }
+
+  /// The first value of the row that a query finds by a key, NULL if there is none; `sql` is called
+  /// only once for a name.
+  private func lookUp(_ name: String, key: RawValue, sql: () -> String) throws -> RawValue {
     let statement: RawStatement
-    if let known = entityLookUps[table] {
+    if let known = lookUps[name] {
       statement = known
     } else {
-      statement = try source.prepare(
-        "SELECT Z_ENT FROM \(SQL.identifier(name: table)) WHERE Z_PK = ?")
-      entityLookUps[table] = statement
+      statement = try source.prepare(sql())
+      lookUps[name] = statement
     }
-    return try statement.row(values: [key])?.first?.integer
+    return try statement.row(values: [key])?.first ?? .null
   }
 
   /// The value that belongs to a reference: its key, or its position in the order.
@@ -150,18 +156,12 @@ final class CellEvaluator {
   private func firstOwner(
     _ table: String, column: String, entities: [Int64], of key: RawValue
   ) throws -> RawValue {
-    let name = "\(table).\(column)"
-    let statement: RawStatement
-    if let known = ownerLookUps[name] {
-      statement = known
-    } else {
+    try lookUp("\(table).\(column)", key: key) {
       let list = entities.map { "\($0)" }.joined(separator: ", ")
-      statement = try source.prepare(
+      return
         "SELECT min(Z_PK) FROM \(SQL.identifier(name: table)) WHERE \(SQL.identifier(name: column)) = ? "
-          + "AND Z_ENT IN (\(list))")
-      ownerLookUps[name] = statement
+        + "AND Z_ENT IN (\(list))"
     }
-    return try statement.row(values: [key])?.first ?? .null
   }
 
   /// What the pair of a row has in a column; of several pairs that with the lowest key whose object
@@ -169,11 +169,7 @@ final class CellEvaluator {
   private func paired(
     _ pairs: StepReading.Pairs, column: String, of key: RawValue
   ) throws -> RawValue {
-    let name = "\(pairs.table).\(pairs.targetColumn).\(column)"
-    let statement: RawStatement
-    if let known = ownerLookUps[name] {
-      statement = known
-    } else {
+    try lookUp("\(pairs.table).\(pairs.targetColumn).\(column)", key: key) {
       let (own, other) = (
         SQL.identifier(name: pairs.targetColumn), SQL.identifier(name: pairs.ownerColumn)
       )
@@ -183,12 +179,10 @@ final class CellEvaluator {
         ? " AND \(other) IN (SELECT Z_PK FROM \(SQL.identifier(name: pairs.owners.table)) "
           + "WHERE Z_ENT IN (\(list)))"
         : ""
-      statement = try source.prepare(
+      return
         "SELECT \(SQL.identifier(name: column)) FROM \(SQL.identifier(name: pairs.table)) "
-          + "WHERE \(own) = ? AND \(other) IS NOT NULL\(test) ORDER BY \(other) LIMIT 1")
-      ownerLookUps[name] = statement
+        + "WHERE \(own) = ? AND \(other) IS NOT NULL\(test) ORDER BY \(other) LIMIT 1"
     }
-    return try statement.row(values: [key])?.first ?? .null
   }
 }
 
