@@ -23,6 +23,20 @@ import Testing
     expect(failure, code: 134100, "has no entity in common")
   }
 
+  @Test func `a table that cannot be made has the sentence of a refused step`() {
+    let attributes = (0..<2_000).map {
+      "<attribute name=\"a\($0)\" optional=\"YES\" attributeType=\"Integer 64\"/>"
+    }
+    let failure = #expect(throws: MigrationFailure.self) {
+      try GivenStore("<entity name=\"Wide\">\(attributes.joined())</entity>")
+    }
+    let sentence = """
+      Wide: with its subentities it needs a table of 2,003 columns, and SQLite allows 2,000; move \
+      attributes to another entity. [134190]
+      """
+    #expect(failure?.sentences == [sentence])
+  }
+
   @Test func `a store without its model has the code of a missing source model`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     let other = try GivenStore(Model.note + Model.tag, Model.longNote)
