@@ -15,7 +15,6 @@ rollback  every old store back in its place, to the byte
 
 usage: fleets.py --godwit P [--stores N] [--kills N] [--seed N] [--only CASE...] [--scratch S]
 """
-import collections
 import copy
 import glob
 import json
@@ -25,12 +24,12 @@ import re
 import shutil
 import signal
 import sqlite3
-import sys
 import tempfile
 import time
+from functools import partial
 
 from other_schemas import other_schemas
-from run import Failure, Tool, parser
+from run import Failure, Tool, parser, run_cases
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 MODEL = os.path.join(ROOT, "docs", "sample", "Library.xcdatamodeld")
@@ -445,22 +444,17 @@ def main():
     p.add_argument("--kills", type=int, default=12)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", nargs="*", choices=sorted(CASES), default=sorted(CASES))
-    arguments = p.parse_args()
-    failed = collections.Counter()
-    with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-        lab = Lab(Tool(arguments.godwit), os.path.realpath(scratch), arguments.rows)
-        for name in arguments.only:
-            began = time.monotonic()
-            try:
-                CASES[name](lab, arguments.stores, arguments.kills,
-                            random.Random(f"{name} {arguments.seed}"))
-                print(f"{name}: as expected, {time.monotonic() - began:.1f} s")
-            except Failure as failure:
-                failed[name] += 1
-                print(f"{name} (--seed {arguments.seed}): {failure}")
-    print(f"fleets: {len(arguments.only) - len(failed)} of {len(arguments.only)} cases as expected")
-    return 1 if failed else 0
+    options = p.parse_args()
+    options.jobs = 1
+    with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
+        lab = Lab(Tool(options.godwit), os.path.realpath(scratch), options.rows)
+
+        def one(name, folder):
+            lab.folder = os.path.realpath(folder)
+            CASES[name](lab, options.stores, options.kills, random.Random(f"{name} {options.seed}"))
+
+        run_cases(options, [(name, partial(one, name)) for name in options.only], "fleets")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -97,7 +97,7 @@ class Choosing(unittest.TestCase):
             self.assertEqual(oracles.is_due("serving", files), due, files)
         self.assertTrue(oracles.is_due("joins", ["README.md"]))
 
-    def test_the_default_and_the_rest_are_all(self):
+    def test_the_default_and_the_rest_and_what_is_for_releases_are_all(self):
         names = {}
         for flag in ([], ["--rest"], ["--all"]):
             options = oracles.parsed(flag)
@@ -105,7 +105,7 @@ class Choosing(unittest.TestCase):
             with unittest.mock.patch.object(oracles, "changed", return_value=["README.md"]):
                 checks, _ = oracles.chosen(options, pathlib.Path("/"))
             names["".join(flag)] = [c.name for c in checks]
-        both = names[""] + names["--rest"]
+        both = [*names[""], *names["--rest"], *oracles.OF_RELEASES]
         self.assertEqual(sorted(set(both)), sorted(names["--all"]))
         self.assertEqual(len(both), len(set(both)))
         self.assertIn("clones", names["--rest"])

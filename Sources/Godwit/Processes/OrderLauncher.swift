@@ -9,7 +9,7 @@ import SystemCalls
 // coordinator leaves anyway. The source is as it was, and the next run begins with what is done
 // (docs/explanation/crash-safety.md, "What a kill leaves").
 
-/// Executes an order in a thread of this process, or starts a worker process, as the order says.
+/// Executes an order in a thread of this process or in a worker process, as the order requires.
 struct OrderLauncher: WorkerLauncher {
   private let processes: ProcessLauncher
 
