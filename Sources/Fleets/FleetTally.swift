@@ -51,6 +51,8 @@ package struct FleetTally: Codable, Hashable, Sendable {
   /// The slowest stores, the slowest first.
   package private(set) var slowest: [Slow] = []
 
+  /// The stores in WAL mode without a log; nil where an earlier version wrote it.
+  private var lackingLogs: Int?
   /// The losses by kind, cause and name; nil where an earlier version wrote it.
   private var lossSums: [String: LossSum]?
 
@@ -89,6 +91,9 @@ package struct FleetTally: Codable, Hashable, Sendable {
 
   /// The highest exit status of a failed store, 0 where none failed.
   package var exitStatus: Int32 { failures.values.map(\.exitStatus).max() ?? 0 }
+
+  /// The number of stores in WAL mode that had no `-wal`.
+  package var storesLackingLog: Int { lackingLogs ?? 0 }
 
   /// The losses over all stores, those of the most stores first.
   package var losses: [LossSum] {
@@ -134,6 +139,7 @@ package struct FleetTally: Codable, Hashable, Sendable {
     counts[result.outcome.rawValue, default: 0] += sign
     change(version: result.version ?? "", result.outcome, by: sign)
     if result.wasFound == true { found += sign }
+    if result.lacksLog == true { lackingLogs = storesLackingLog + sign }
     seconds += Double(sign) * result.seconds
     rows += Int64(sign) * (result.rows ?? 0)
     if result.outcome.isDone { bytes += Int64(sign) * result.bytes }

@@ -47,6 +47,8 @@ package struct StoreResult: ResumableFile, Hashable, Sendable {
   package var losses: Int?
   /// The losses, summed by kind, cause and name; nil if there are none.
   package var lost: [FleetLoss]?
+  /// Whether the store had journal mode WAL and no `-wal`; nil where it had not.
+  package var lacksLog: Bool?
   /// The path under which the old store is kept.
   package var oldStore: String?
   /// The time that the last attempt took, in seconds.

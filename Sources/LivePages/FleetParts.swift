@@ -78,6 +78,8 @@ struct FleetParts {
       let lines = CountText(status.damagedLines, "line")
       section.lines.append(Markup("\(lines) of the results files cannot be read."))
     }
+    let notes = FleetText(status).lossLines + FleetText.missingLogs(status.storesLackingLog)
+    section.lines += notes.map { Markup($0) }
     return section
   }
 

@@ -124,6 +124,24 @@ import Testing
     #expect(try fleet.status().losses.isEmpty)
   }
 
+  @Test func `stores in WAL mode without a log are counted in plan, status and outcomes`()
+    async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let fleet = try fleet(given)
+    // The bytes of the header that state the journal mode (SQLite's file format, section 1.3.3).
+    let store = given.folder.appending(path: "Store2.sqlite")
+    var bytes = try Data(contentsOf: store)
+    bytes.replaceSubrange(18..<20, with: [2, 2])
+    try bytes.write(to: store)
+    #expect(try await fleet.plan().storesLackingLog == 1)
+    _ = try await outcomes(fleet)
+    #expect(try fleet.status().storesLackingLog == 1)
+    var lacking: [String] = []
+    try fleet.forEachOutcome { if $0.lacksLog { lacking.append($0.store.string) } }
+    #expect(lacking == [store.path])
+  }
+
   @Test func `a canary that fails stops the run`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     var fleet = try fleet(given)

@@ -45,6 +45,18 @@ extension MetricsWriter {
         sample("failures", [("reason", group.reason)], Double(group.stores))
       }
     }
+    if !status.losses.isEmpty {
+      describe("losses", "Objects, values, references or rows that were lost, by name and cause.")
+      for loss in status.losses {
+        let name = loss.property.map { "\(loss.entity).\($0)" } ?? loss.entity
+        sample(
+          "losses", [("kind", loss.kind), ("name", name), ("cause", loss.cause)], Double(loss.count)
+        )
+      }
+    }
+    gauge(
+      "stores_lacking_log", "Stores in journal mode WAL that had no -wal file.",
+      Double(status.storesLackingLog))
     if let rate = status.storesPerSecond {
       gauge("stores_per_second", "Stores per second.", rate)
     }

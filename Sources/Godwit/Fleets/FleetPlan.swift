@@ -1,4 +1,6 @@
 import Fleets
+import MigrationCoordinator
+import SystemCalls
 import SystemPackage
 
 extension StoreFleet {
@@ -30,6 +32,16 @@ extension StoreFleet {
       public var exitStatus: Int32
     }
 
+    /// A disk that has less room than new stores take.
+    public struct DiskShortage: Hashable, Sendable, Encodable {
+      /// A folder on it, with one of the stores.
+      public var folder: String
+      /// The bytes of the new stores; about.
+      public var needed: Int64
+      /// The bytes that are free.
+      public var available: Int64
+    }
+
     private var version = 1
     /// The folder of the fleet.
     public let fleet: String
@@ -45,6 +57,10 @@ extension StoreFleet {
     public var refusals: [Refusal] = []
     /// The room that new stores take next to the old ones, which are kept; about, in bytes.
     public var diskNeeded: Int64 = 0
+    /// The number of stores to migrate that have journal mode WAL and no `-wal` file.
+    public var storesLackingLog = 0
+    /// The disks that have too little room.
+    public var diskShortages: [DiskShortage] = []
     /// The estimated time of a run in seconds, from trials with copies of some stores; nil where
     /// none could be tried.
     public var seconds: Double?
@@ -77,6 +93,7 @@ extension StoreFleet {
     var refusals: [String: Plan.Refusal] = [:]
     var checks: [FleetSettings: StoreCheck] = [:]
     var trials: [FleetStore] = []
+    var wanted: [FilePath: Int64] = [:]
     var list = try FleetListReader(folder)
     while let chunk = try list.next(1000) {
       for (options, stores) in Dictionary(grouping: chunk, by: { $0.options ?? FleetSettings() }) {
@@ -91,6 +108,8 @@ extension StoreFleet {
             groups[[finding.from, finding.to], default: .init(from: finding.from, to: finding.to)]
               .add(finding, bytes: store.bytes)
             plan.diskNeeded += store.bytes
+            wanted[Self.folder(of: store), default: 0] += store.bytes
+            if finding.lacksLog { plan.storesLackingLog += 1 }
             if isFirst || trials.count < 2, trials.count < Self.mostTrials { trials.append(store) }
           } else if finding.isPossible {
             plan.current += 1
@@ -112,8 +131,21 @@ extension StoreFleet {
       ($1.stores, $0.from.joined()) < ($0.stores, $1.from.joined())
     }
     plan.refusals = refusals.values.sorted { ($1.stores, $0.store) < ($0.stores, $1.store) }
+    let shortages = try DiskShortage.find(wanted: wanted.map { ($0.key, $0.value, "new stores") })
+    plan.diskShortages = shortages.map {
+      .init(folder: $0.path.string, needed: $0.needed, available: $0.available)
+    }
     try await tryOut(trials, in: &plan)
     return plan
+  }
+
+  /// The folder that a new store is written to, or the nearest one above it that is there.
+  private static func folder(of store: FleetStore) -> FilePath {
+    var folder = Files.parent(of: FilePath(store.output ?? store.store))
+    while (try? Files.fileStatusIfPresent(folder)) == nil, Files.parent(of: folder) != folder {
+      folder = Files.parent(of: folder)
+    }
+    return folder
   }
 
   private func check(by options: FleetSettings) throws -> StoreCheck {

@@ -155,6 +155,8 @@ extension StoreFleet {
     public var done: Int { tally.done }
     /// The number of stores without a result.
     public var waiting: Int { max(0, stores - tally.stores) }
+    /// The number of stores in journal mode WAL that had no `-wal` file.
+    public var storesLackingLog: Int { tally.storesLackingLog }
     /// The number of stores that an earlier run had done before it was stopped.
     public var found: Int { tally.found }
 
@@ -312,7 +314,7 @@ extension StoreFleet.Status {
     case version, fleet, state, exitStatus, stores, bytes, done, waiting, migrated, copied, current
     case failed, rolledBack, found, rows, bytesDone, storesPerSecond, bytesPerSecond
     case secondsRemaining, versions, running, slowest, failures, stopped, damagedLines
-    case losses, rollback
+    case losses, storesLackingLog, rollback
   }
 
   /// Encodes the output of `godwit fleet status --json` (docs/schemas/fleet-status.schema.json).
@@ -344,6 +346,7 @@ extension StoreFleet.Status {
     try container.encodeIfPresent(stopped, forKey: .stopped)
     try container.encode(damagedLines, forKey: .damagedLines)
     try container.encode(losses, forKey: .losses)
+    try container.encode(storesLackingLog, forKey: .storesLackingLog)
     try container.encodeIfPresent(rollback, forKey: .rollback)
   }
 }

@@ -167,6 +167,7 @@ final class FleetWorker: Sendable {
     result.losses = made.losses.isEmpty ? nil : made.losses.count
     let losses = FleetLoss.summed(made.core.losses.map { FleetLoss($0) })
     result.lost = losses.isEmpty ? nil : losses
+    result.lacksLog = made.core.lacksLog
     result.oldStore = made.oldStore?.string
     switch made.outcome {
     case .migrated: result.outcome = .migrated

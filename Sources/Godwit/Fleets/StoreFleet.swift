@@ -142,6 +142,9 @@ public struct StoreFleet: Sendable {
     public var bytes: Int64 { core.bytes }
     /// The name or the checksum of the version that the store had; nil where it is not known.
     public var version: String? { core.version }
+    /// Whether the store had journal mode WAL and no `-wal` file: if it was copied without that
+    /// file, data is missing.
+    public var lacksLog: Bool { core.lacksLog ?? false }
     /// The path under which the old store is kept; nil where it is not.
     public var oldStore: FilePath? { core.oldStore.map { FilePath($0) } }
     /// The name of the machine; nil where it is not known.

@@ -83,6 +83,8 @@ extension StoreMigration {
     /// Other notes, a sentence each: that the store has no objects, that its log is missing, that
     /// its version is in no model, or that a relationship gets an order.
     public let notes: [String]
+    /// Whether the store has journal mode WAL and no `-wal` file, which ``notes`` state too.
+    public let lacksLog: Bool
     /// The version of the store, where no version of the model has its hashes; else nil.
     public let missingVersion: MissingVersion?
     /// What is carried over of CloudKit mirroring, in words; nil where nothing is.
@@ -204,6 +206,7 @@ extension StoreMigration.Preparation {
           ? nil : "goes\(VersionSpan(step.from, step.to)) by \(ListText(step.mappings))."
       } + coreUnusedMappings.filter(\.isExpected).map { "does not use \($0.path): \($0.reason)." }
     fileNotes = (preview.route?.notes ?? []).map(\.sentence)
+    lacksLog = preview.survey.access.lacksLog
     indexNote = Self.indexNote(preview.prepared.missingIndexes)
     salvage = preview.prepared.salvage.map { StoreMigration.Salvage($0) }
     newObjects = preview.newObjects.map { StoreMigration.NewObjects($0) }

@@ -55,6 +55,8 @@ extension StoreCheck {
     public var missingVersion: StoreMigration.MissingVersion?
     /// What is carried over of CloudKit mirroring; nil where nothing is.
     public var mirroring: String?
+    /// Whether the store has journal mode WAL and no `-wal` file, which ``oddities`` states too.
+    public var lacksLog = false
     /// The exit status for this store by itself.
     public var exitStatus: Int32 = 0
     /// The code with which Core Data fails in the same case, nil if it has none.
@@ -83,6 +85,7 @@ extension StoreCheck.Finding {
     (from, to, defects) = (found.from, found.to, found.defects)
     (salvage, mappingNotes) = (found.salvage, found.mappingNotes)
     (oddities, indexes) = (found.notes, found.indexNote)
+    lacksLog = found.lacksLog
     missingVersion = found.missingVersion
     guard found.isPossible else { return }
     losses = found.losses

@@ -121,6 +121,7 @@ package struct FleetText {
       lines.append("    \(group.sentence)")
     }
     lines += losses
+    lines += Self.missingLogs(status.storesLackingLog)
     let running = status.running.sorted { $0.seconds > $1.seconds }
     for store in running.prefix(8) {
       let slow = store.isSlow ? ", much longer than others of its size" : ""
@@ -137,15 +138,26 @@ package struct FleetText {
     return lines
   }
 
+  private var losses: [String] { lossLines.map { "  \($0)" } }
+
   /// The losses over all stores; the first ones, if there are many.
-  private var losses: [String] {
+  package var lossLines: [String] {
     let all = status.losses
     let most = 20
     let lines = all.prefix(most).map { loss in
-      "  lost in \(CountText(loss.stores, "store")): \(loss.sentence)"
+      "lost in \(CountText(loss.stores, "store")): \(loss.sentence)"
     }
     return all.count > most
-      ? lines + ["  … and \(CountText(all.count - most, "more loss", "more losses"))."] : lines
+      ? lines + ["… and \(CountText(all.count - most, "more loss", "more losses"))."] : lines
+  }
+
+  /// The note on stores in WAL mode without a log, if there are any.
+  package static func missingLogs(_ count: Int) -> [String] {
+    guard count > 0 else { return [] }
+    let stores = CountText(count, "store has", "stores have")
+    return [
+      "  \(stores) journal mode WAL and no -wal file: if copied without that file, data is missing."
+    ]
   }
 
   /// The command that continues from here.

@@ -67,6 +67,13 @@ struct FleetPlanCommand: AsyncParsableCommand {
       "\(plan.fleet): \(CountText(plan.stores, "store")), \(ByteText(plan.bytes)); about "
         + "\(ByteText(plan.diskNeeded)) more disk" + (time.map { "; \($0)" } ?? "") + "."
     ]
+    for disk in plan.diskShortages {
+      lines.append(
+        "  \(disk.folder) has \(ByteText(disk.available)) free, and new stores need "
+          + "\(ByteText(disk.needed)): free space there, or create the fleet with an output on "
+          + "another disk.")
+    }
+    lines += FleetText.missingLogs(plan.storesLackingLog)
     for group in plan.groups {
       lines.append(
         "  \(name(group.from)) to \(name(group.to)): \(CountText(group.stores, "store")), "
