@@ -42,7 +42,8 @@ package struct Migration: Sendable {
   /// Migrates, and calls `progress` about ten times a second.
   ///
   /// - Throws: `MigrationError`, `StoreError` and the errors of models and mappings. After
-  ///   `interrupted` the same request resumes; after any other the work folder is removed.
+  ///   `interrupted` the same request resumes; after any other the work folder is removed, unless a
+  ///   later run can use its work.
   package func run(
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
   ) async throws -> MigrationReport {
@@ -128,7 +129,7 @@ struct MigrationRun: Sendable {
 
   /// The target's model, which migrations of many stores share.
   func target() throws -> TargetModel {
-    try request.shared?.target
+    try request.shared?.target ?? request.targetModel
       ?? TargetModel(
         paths: request.target, configuration: request.configuration, library: request.library)
   }
@@ -152,9 +153,9 @@ struct MigrationRun: Sendable {
       desk.removeSwapFile()
       return report
     } catch is CancellationError {
+      // The swap file stays: the same command waits for it again.
       throw MigrationError.interrupted(work: request.paths.work)
     } catch {
-      // After an interruption the same command waits for it again.
       desk.removeSwapFile()
       if workspace.isTemporary, StoreError.disposition(of: error).contains(.diskFull) {
         throw Workspace.NeedsFolder()

@@ -32,6 +32,8 @@ package struct MigrationRequest: Sendable {
   package var store: FilePath
   /// Bundles, versions or stores with the model to migrate to; several are merged.
   package var target: [FilePath]
+  /// The model to migrate to, if it was read before; nil reads `target`.
+  package var targetModel: TargetModel?
   /// The configuration of the merged model to migrate to, nil for all entities.
   package var configuration: String?
   /// Where the result is written; nil replaces the store.

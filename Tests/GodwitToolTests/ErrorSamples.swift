@@ -28,7 +28,8 @@ enum ErrorSamples {
       .relationshipForm, .externalFiles(.missing, count: 2, keys: [1, 7], names: ["5D2A"]),
       .externalFiles(.foreign, count: 1, keys: [7], names: ["5D2A"]),
       .externalFiles(.unreadable, count: 1, keys: [7], names: ["5D2A"]),
-      .mirroring(.changed(.propertyRemoved)), .loss(.conversion, count: 3, keys: [1, 2, 3]),
+      .mirroring(.changed(.propertyRemoved)),
+      .loss(.conversion, of: .attribute, count: 3, keys: [1, 2, 3], reason: nil),
     ]
     + [
       .noObjects(missing: "pages"), .noObjectsLeftNil(attribute: "pages"),

@@ -70,6 +70,38 @@ import Testing
       entity: "Child", property: "parent")
   }
 
+  @Test func `references to dropped objects need consent of their own beside duplicates`()
+    async throws
+  {
+    let note = Entity("Note", [.optional("name")], [.toOne("child", "Child", inverse: nil)])
+    let given = try GivenMigration(
+      from: Self.model(isMandatory: false, isLater: false, more: [note]),
+      to: Self.model(isMandatory: true, isLater: true, unique: true, more: [note]), rows: 40)
+    try given.change(
+      """
+      UPDATE ZCHILD SET ZPARENT = 1; UPDATE ZCHILD SET ZPARENT = NULL WHERE Z_PK = 5;
+      UPDATE ZPARENT SET ZCODE = 'c' || Z_PK; UPDATE ZPARENT SET ZCODE = 'same' WHERE Z_PK IN (2, 3);
+      UPDATE ZNOTE SET ZCHILD = 7; UPDATE ZNOTE SET ZCHILD = 5 WHERE Z_PK IN (1, 2)
+      """)
+    var request = given.request()
+    request.defectChoices.duplicates = .keepFirst
+    request.defectChoices.missing = .drop
+    request.lossConsent = .some(["Child"])
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .losses(_, let refusal)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(refusal.refused.map(\.name) == ["Note.child"])
+    #expect(refusal.refused.map(\.cause) == [.missingReference])
+    #expect(refusal.refused.map(\.keys) == [[1, 2]])
+    request.lossConsent = .some(["Child", "Note.child"])
+    request.restarts = true
+    let report = try await given.run(request)
+    #expect(report.losses.first { $0.name == "Note.child" }?.count == 2)
+    #expect(report.losses.allSatisfy { $0.cause == .missingReference })
+  }
+
   static let engines = [EngineName.sql, .pages, .clone, .objects]
 
   @Test(arguments: engines)

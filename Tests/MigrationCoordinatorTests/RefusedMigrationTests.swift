@@ -81,7 +81,7 @@ import Testing
       refusals.map(\.reason) == [
         .condition(.unique(properties: ["x"]), count: 2, keys: [1]),
         .condition(.defaultsDiffer(properties: ["y"], beside: "y"), count: 2, keys: [1]),
-        .loss(.conversion, count: 4, keys: [1, 2, 3, 4]),
+        .loss(.conversion, of: .attribute, count: 4, keys: [1, 2, 3, 4], reason: nil),
       ])
   }
 

@@ -40,10 +40,9 @@ extension MigrationFailure {
     }
     let names = Set(refusal.refused.map(\.name)).sorted()
     let some = names.prefix(5).map { "\(option: .allowLoss, $0)" }.joined(separator: " ")
-    let isImplied = refusal.refused.allSatisfy { $0.cause.isByModel || $0.cause.isByChoice }
     let whole =
       refusal.isForbidden
-      ? isImplied
+      ? refusal.isImplied
         ? "leave out \(option: .failOnLoss)"
         : "use \(option: .allowLoss), which overrides \(option: .failOnLoss)"
       : "use \(option: .allowLoss)"

@@ -55,7 +55,7 @@ extension StoreMigration {
   /// The request to migrate to a model that may have been read before, with its versions.
   func request(for target: MigrationTarget?) -> MigrationRequest {
     var request = request
-    if let target { request.library = target.core.library }
+    if let target { (request.targetModel, request.library) = (target.core, target.core.library) }
     request.shared = shared
     return request
   }

@@ -58,6 +58,22 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   package var isByChoice: Bool { self == .severalObjects || self == .duplicate }
 }
 
+/// What is counted of data that are lost.
+package enum LossKind: String, Hashable, Codable, Sendable, CaseIterable {
+  /// Objects.
+  case entity
+  /// Values that are not nil.
+  case attribute
+  /// References or pairs.
+  case relationship
+  /// Places in an ordered relationship.
+  case order
+  /// Rows whose entity or keys the model does not know.
+  case row
+  /// Indexes.
+  case index
+}
+
 /// Something of the source that the result has no place for.
 package struct PossibleLoss: Hashable, Sendable {
   /// What is lost.

@@ -158,6 +158,8 @@ package struct Defect: Hashable, Codable, Sendable {
   package var stage = 1
   /// Removed objects, by the entity that they are of.
   var removed: [String: Int64] = [:]
+  /// Of references to removed objects: why these were removed; else nil.
+  var targetCause: LossCause?
   /// Whether objects of the entity are dropped for another cause, and what is wrong with them goes
   /// with them; nil where none is.
   package var someObjectsGo: Bool?

@@ -52,7 +52,7 @@ struct DefectMending {
     var defects: [Defect]
     /// The references that are gone.
     var references: [MendedReferences.Counted]
-    /// Those of them that led to removed duplicates, of objects that stay.
+    /// What the repairs lose: references to removed objects, dropped objects, given-up references.
     var losses: [Loss]
   }
 
@@ -70,7 +70,7 @@ struct DefectMending {
       // The copy needs no log, since no other process reads it.
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = OFF")
-      try db.execute(sql: "CREATE TEMP TABLE removed (tbl, key, PRIMARY KEY (tbl, key))")
+      try db.execute(sql: "CREATE TEMP TABLE removed (tbl, key, cause, PRIMARY KEY (tbl, key))")
       try db.execute(sql: "CREATE TEMP TABLE touched (key INTEGER PRIMARY KEY)")
       try Self.prepareEmptied(in: db)
       try db.execute(sql: DuplicateMerging.preparation)
@@ -107,8 +107,8 @@ struct DefectMending {
     if let table = deed.removesFrom {
       defect.removed = try entities(ofTouched: table, in: db)
       try db.execute(
-        sql: "INSERT OR IGNORE INTO temp.removed SELECT ?, key FROM temp.touched",
-        arguments: [table])
+        sql: "INSERT OR IGNORE INTO temp.removed SELECT ?, key, ? FROM temp.touched",
+        arguments: [table, defect.dropCause?.rawValue])
     }
     var merged: [Defect] = []
     if let survivors = deed.survivors, let table = deed.removesFrom {
@@ -187,10 +187,15 @@ struct DefectMending {
     var result: [Defect] = []
     for reference in search.allReferences {
       let table = SQL.literal(text: reference.target)
-      let test = reference.test(
-        .removedTarget,
-        where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table))")
-      if let deed = deed(test) { result += try perform(deed, in: db) }
+      for cause in [LossCause.duplicate, .missingReference] {
+        let test = reference.test(
+          .removedTarget,
+          where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table) "
+            + "AND cause = \(SQL.literal(text: cause.rawValue)))")
+        guard var deed = deed(test) else { continue }
+        deed.defect.targetCause = cause
+        result += try perform(deed, in: db)
+      }
     }
     return result
   }

@@ -1,4 +1,5 @@
 import GRDB
+import Mapping
 import ObjectModel
 import Schema
 import StoreFormat
@@ -232,10 +233,11 @@ struct DuplicateMerging {
   private func defect(
     _ reference: DefectSearch.Reference, keys: [Int64], fate: Defect.Fate
   ) -> Defect? {
-    keys.isEmpty
-      ? nil
-      : Defect(
-        kind: .removedTarget, entity: reference.entity, property: reference.property,
-        count: Int64(keys.count), keys: keys, fate: fate)
+    guard !keys.isEmpty else { return nil }
+    var defect = Defect(
+      kind: .removedTarget, entity: reference.entity, property: reference.property,
+      count: Int64(keys.count), keys: keys, fate: fate)
+    defect.targetCause = .duplicate
+    return defect
   }
 }

@@ -45,8 +45,8 @@ struct MendedReferences: Hashable, Codable, Sendable {
 
   /// Compares with the same store after the repair, and leaves out what is unchanged.
   ///
-  /// - Parameter defects: what was repaired; everything that is gone for no other cause went with
-  ///   duplicates, with all but the first of several objects, or with dropped objects.
+  /// - Parameter defects: what was repaired; references that are gone for no cause of their own
+  ///   went with the objects that had them.
   mutating func settle(
     _ search: DefectSearch, defects: [Defect], in db: Database
   ) throws {
@@ -69,7 +69,11 @@ struct MendedReferences: Hashable, Codable, Sendable {
         if count > 0 { counted[index].dropped[cause] = count }
         gone -= count
       }
-      if gone > 0 { counted[index].dropped[rest] = gone }
+      for defect in own where defect.kind == .removedTarget && defect.fate != .merged {
+        counted[index].dropped[defect.targetCause ?? rest, default: 0] += defect.count
+        gone -= defect.count
+      }
+      if gone > 0 { counted[index].dropped[rest, default: 0] += gone }
     }
     counted.removeAll(where: \.dropped.isEmpty)
   }
@@ -96,13 +100,12 @@ extension DefectSearch {
   /// References to removed objects that became nil, and pairs that went with one.
   func losses(of defects: [Defect]) -> [Loss] {
     var result: [Loss] = []
-    let cause: LossCause =
-      defects.contains { $0.kind == .duplicate } ? .duplicate : .missingReference
     for defect in defects where defect.kind == .removedTarget && defect.fate != .merged {
       let name = account(ofProperty: defect.property, of: defect.entity)
       let keys = [Int64](defect.keys.prefix(Loss.keyLimit))
+      let cause = defect.targetCause ?? .missingReference
       if let index = result.firstIndex(where: {
-        $0.entity == name.entity && $0.property == name.relationship
+        $0.entity == name.entity && $0.property == name.relationship && $0.cause == cause
       }) {
         result[index].count += defect.count
         continue

@@ -60,6 +60,7 @@ extension Defect {
         [.missingReference, .removedTarget, .severalObjects].contains(defect.kind)
           && [$0.kind.rawValue, $0.entity, $0.property, $0.fate.rawValue]
             == [defect.kind.rawValue, defect.entity, defect.property, defect.fate.rawValue]
+          && $0.targetCause == defect.targetCause
       }
       guard let place else {
         result.append(defect)

@@ -6,20 +6,7 @@ import Schema
 /// Data of a store that the result will not have.
 package struct Loss: Hashable, Codable, Sendable {
   /// What `Loss.count` counts.
-  package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
-    /// Objects.
-    case entity
-    /// Values that are not nil.
-    case attribute
-    /// References or pairs.
-    case relationship
-    /// Places in an ordered relationship.
-    case order
-    /// Rows whose entity or keys the model does not know.
-    case row
-    /// Indexes.
-    case index
-  }
+  package typealias Kind = LossKind
 
   /// What is counted.
   package var kind: Kind
@@ -78,23 +65,20 @@ extension Loss {
 
   /// The refusal for the loss, listed with others.
   var refusal: Refusal {
-    Refusal(reason: .loss(cause, count: count, keys: keys), entity: entity, property: property)
+    Refusal(
+      reason: .loss(cause, of: kind, count: count, keys: keys, reason: reason), entity: entity,
+      property: property)
   }
 
   /// The loss that is a reason why a store cannot be migrated; nil for any other reason.
   package init?(_ refusal: Refusal) {
-    guard case .loss(let cause, let count, let keys) = refusal.reason else { return nil }
-    let kind: Kind =
-      switch cause {
-      case .unknownEntity, .missingKey, .history, .cloudKit: .row
-      case .index: .index
-      case .filter, .policy, .unmappedEntity, .elsewhere, .collision, .duplicate:
-        refusal.property == nil ? .entity : .relationship
-      default: refusal.property == nil ? .entity : .attribute
-      }
+    guard case .loss(let cause, let kind, let count, let keys, let reason) = refusal.reason else {
+      return nil
+    }
     self.init(
       kind: kind, cause: cause, entity: refusal.entity, property: refusal.property, count: count,
       keys: keys)
+    self.reason = reason
   }
 }
 
@@ -163,6 +147,8 @@ package struct LossRefusal: Hashable, Sendable {
   package var refused: [Loss]
   /// Whether the request forbids even losses that the destination model implies.
   package var isForbidden: Bool
+  /// Whether none of the losses would need consent if the request did not forbid them.
+  package var isImplied: Bool
   /// If losses come from a detour over other versions: why the direct step cannot be inferred.
   package var directRefusals: [Refusal] = []
   /// The paths of the mapping models by which the way goes.
@@ -208,7 +194,12 @@ package struct LossDecision: Hashable, Sendable {
       !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel && !isChosen(loss.cause))
     }
     guard !refused.isEmpty else { return (causes, nil) }
-    return (causes, LossRefusal(losses: causes, refused: refused, isForbidden: failsOnLoss))
+    return (
+      causes,
+      LossRefusal(
+        losses: causes, refused: refused, isForbidden: failsOnLoss,
+        isImplied: refused.allSatisfy { $0.cause.isByModel || isChosen($0.cause) })
+    )
   }
 
   /// Returns the losses without references that lead nowhere and are allowed, which the result

@@ -6,7 +6,7 @@ package enum LossGround: String, Hashable, Codable, Sendable, CaseIterable {
   case named
   /// `--allow-loss` without a name allows any loss.
   case anything
-  /// A choice about values, duplicates, missing references or history implies it.
+  /// A choice about values, duplicates, several objects or history implies it.
   case choice
   /// The new model lacks what is lost, which needs no consent.
   case model
