@@ -20,9 +20,12 @@ struct VerifyCommand: AsyncParsableCommand {
     ],
     statuses: [
       0: "the new store is as expected",
-      64: "no record has the options of the migration, and inference gives another result",
+      64:
+        "the stores are in the wrong order, or no record has the options of the migration and "
+        + "inference gives another result",
       65: "the stores differ from each other or from the receipt, or a part could not be compared",
       66: "one of them does not exist",
+      78: "the new store cannot come from the old one in this way",
     ],
     page: "docs/reference/verification.md")
 

@@ -73,8 +73,7 @@ package struct ResultRules: Hashable, Codable, Sendable {
 
 /// The options of a request on which the division of the work depends, and not the result.
 package struct DivisionRules: Hashable, Codable, Sendable {
-  /// The engine to prefer wherever it covers a stage; nil leaves the choice to the size of the
-  /// store.
+  /// The engine to prefer wherever it covers a stage; nil takes the fastest.
   package var engine: EngineName?
   /// Cuts every table into ranges of this many rows; nil cuts by size.
   package var rangeRows: Int64?

@@ -1,6 +1,6 @@
 package import Planning
 
-/// Writes one shard piece by piece, in key order, to a synced file.
+/// Writes one shard piece by piece, in key order.
 ///
 /// Whichever engine writes it: `VACUUM INTO` copies of the results are the same to the byte.
 package protocol ShardWriter: ~Copyable {
@@ -9,6 +9,6 @@ package protocol ShardWriter: ~Copyable {
     _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult
 
-  /// Completes and syncs the shard, and returns the size of its file in bytes.
+  /// Completes the shard, and returns the size of its file in bytes.
   consuming func finish() throws -> Int64
 }

@@ -13,7 +13,6 @@ final class WorkReporter: Sendable {
     let bytes = Atomic<UInt64>(0)
     let lastKey = Atomic<Int64>(0)
     let updates = Atomic<UInt64>(0)
-    /// Nil where the process is not the worker's alone.
     let memory = PeakMemory()
 
     init(_ progress: WorkProgress) {

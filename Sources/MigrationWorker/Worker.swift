@@ -7,7 +7,7 @@ import SystemCalls
 import SystemPackage
 
 // (1) The source is opened immutable and never written.
-// (2) A shard counts once the coordinator has its manifest: the file is synced first.
+// (2) A shard counts once the coordinator has its manifest.
 // (3) A worker writes to its shard and to extents that the coordinator gave it, to nothing else.
 
 /// Executes one work order.

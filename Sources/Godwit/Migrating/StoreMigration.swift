@@ -97,7 +97,7 @@ public struct StoreMigration: Sendable {
     CustomStringConvertible
   {
     /// A clone where little of a large store changes and its file system shares blocks; else pages
-    /// if they cover the migration and the store is large enough, SQL otherwise.
+    /// if they cover the migration, SQL otherwise.
     public static let automatic = Self(name: nil)
     /// Always SQL.
     public static let sql = Self(name: EngineName(rawValue: "sql"))

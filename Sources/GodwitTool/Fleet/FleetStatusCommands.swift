@@ -84,7 +84,7 @@ struct FleetListCommand: ParsableCommand {
     examples: [
       "godwit fleet list Autumn --failed",
       "godwit fleet list Autumn --failed --json",
-      "godwit fleet list Autumn --failed --array --elements 20",
+      "godwit fleet list Autumn --array --elements 20",
     ],
     statuses: [:],
     page: "docs/how-to/fleets.md")
@@ -233,7 +233,7 @@ struct FleetSubmitCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Submit only these elements, such as 3,7-9 from `fleet list --failed --array`.",
+      "Submit only these elements, such as 3,7-9 from `fleet list --array`.",
       valueName: "numbers"))
   var only: String?
 
