@@ -108,11 +108,11 @@ def search(site):
         window.show(address + "index.html")
         field = "document.querySelector('[data-md-component=search-query]')"
         links = "[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)"
-        found, end, typed = [], time.monotonic() + 60, 0
+        found, end, typed = [], time.monotonic() + 180, 0
         while not any("#rollback" in link for link in found):
             if time.monotonic() > end:
                 return [f"the search for rollback finds {found[:5]}"]
-            if time.monotonic() - typed > 5:
+            if time.monotonic() - typed > 20:
                 # The page may not have listened to an earlier word.
                 window.value(f"{field}.focus(), {field}.value = ''")
                 window.tell("Input.insertText", text="rollbac")
