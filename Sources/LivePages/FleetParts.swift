@@ -78,8 +78,7 @@ struct FleetParts {
       let lines = CountText(status.damagedLines, "line")
       section.lines.append(Markup("\(lines) of the results files cannot be read."))
     }
-    let notes = FleetText(status).lossLines + FleetText.missingLogs(status.storesLackingLog)
-    section.lines += notes.map { Markup($0) }
+    section.lines += FleetText(status).notes.map { Markup($0) }
     return section
   }
 

@@ -93,7 +93,7 @@ extension StoreFleet {
     var refusals: [String: Plan.Refusal] = [:]
     var checks: [FleetSettings: StoreCheck] = [:]
     var trials: [FleetStore] = []
-    var wanted: [FilePath: Int64] = [:]
+    var disks: [UInt64: (folder: FilePath, bytes: Int64)] = [:]
     var list = try FleetListReader(folder)
     while let chunk = try list.next(1000) {
       for (options, stores) in Dictionary(grouping: chunk, by: { $0.options ?? FleetSettings() }) {
@@ -108,7 +108,9 @@ extension StoreFleet {
             groups[[finding.from, finding.to], default: .init(from: finding.from, to: finding.to)]
               .add(finding, bytes: store.bytes)
             plan.diskNeeded += store.bytes
-            wanted[Self.folder(of: store), default: 0] += store.bytes
+            if let (device, folder) = Self.disk(of: store) {
+              disks[device, default: (folder, 0)].bytes += store.bytes
+            }
             if finding.lacksLog { plan.storesLackingLog += 1 }
             if isFirst || trials.count < 2, trials.count < Self.mostTrials { trials.append(store) }
           } else if finding.isPossible {
@@ -131,7 +133,8 @@ extension StoreFleet {
       ($1.stores, $0.from.joined()) < ($0.stores, $1.from.joined())
     }
     plan.refusals = refusals.values.sorted { ($1.stores, $0.store) < ($0.stores, $1.store) }
-    let shortages = try DiskShortage.find(wanted: wanted.map { ($0.key, $0.value, "new stores") })
+    let shortages = try DiskShortage.find(
+      wanted: disks.values.map { ($0.folder, $0.bytes, "new stores") })
     plan.diskShortages = shortages.map {
       .init(folder: $0.path.string, needed: $0.needed, available: $0.available)
     }
@@ -139,13 +142,15 @@ extension StoreFleet {
     return plan
   }
 
-  /// The folder that a new store is written to, or the nearest one above it that is there.
-  private static func folder(of store: FleetStore) -> FilePath {
+  /// The disk that a new store is written to, with a folder on it; nil where none can be read.
+  private static func disk(of store: FleetStore) -> (device: UInt64, folder: FilePath)? {
     var folder = Files.parent(of: FilePath(store.output ?? store.store))
-    while (try? Files.fileStatusIfPresent(folder)) == nil, Files.parent(of: folder) != folder {
-      folder = Files.parent(of: folder)
+    while true {
+      if let status = try? Files.fileStatusIfPresent(folder) { return (status.device, folder) }
+      let parent = Files.parent(of: folder)
+      if parent == folder { return nil }
+      folder = parent
     }
-    return folder
   }
 
   private func check(by options: FleetSettings) throws -> StoreCheck {

@@ -120,8 +120,7 @@ package struct FleetText {
         "  \(group.reason): \(CountText(group.stores, "store")), such as \(group.store)")
       lines.append("    \(group.sentence)")
     }
-    lines += losses
-    lines += Self.missingLogs(status.storesLackingLog)
+    lines += notes.map { "  \($0)" }
     let running = status.running.sorted { $0.seconds > $1.seconds }
     for store in running.prefix(8) {
       let slow = store.isSlow ? ", much longer than others of its size" : ""
@@ -138,10 +137,13 @@ package struct FleetText {
     return lines
   }
 
-  private var losses: [String] { lossLines.map { "  \($0)" } }
+  /// The losses over all stores and their missing logs.
+  package var notes: [String] {
+    losses + [Self.missingLogs(status.storesLackingLog)].compactMap(\.self)
+  }
 
   /// The losses over all stores; the first ones, if there are many.
-  package var lossLines: [String] {
+  private var losses: [String] {
     let all = status.losses
     let most = 20
     let lines = all.prefix(most).map { loss in
@@ -151,13 +153,12 @@ package struct FleetText {
       ? lines + ["… and \(CountText(all.count - most, "more loss", "more losses"))."] : lines
   }
 
-  /// The note on stores in WAL mode without a log, if there are any.
-  package static func missingLogs(_ count: Int) -> [String] {
-    guard count > 0 else { return [] }
+  /// The note on stores in WAL mode without a log; nil if there are none.
+  static func missingLogs(_ count: Int) -> String? {
+    guard count > 0 else { return nil }
     let stores = CountText(count, "store has", "stores have")
-    return [
-      "  \(stores) journal mode WAL and no -wal file: if copied without that file, data is missing."
-    ]
+    return "\(stores) journal mode WAL and no -wal file: if copied without that file, data is "
+      + "missing."
   }
 
   /// The command that continues from here.

@@ -73,7 +73,7 @@ struct FleetPlanCommand: AsyncParsableCommand {
           + "\(ByteText(disk.needed)): free space there, or create the fleet with an output on "
           + "another disk.")
     }
-    lines += FleetText.missingLogs(plan.storesLackingLog)
+    if let note = FleetText.missingLogs(plan.storesLackingLog) { lines.append("  \(note)") }
     for group in plan.groups {
       lines.append(
         "  \(name(group.from)) to \(name(group.to)): \(CountText(group.stores, "store")), "

@@ -128,7 +128,7 @@ struct FleetListCommand: ParsableCommand {
       out.line(text: "\(outcome.store): \(outcome.kind.rawValue)\(reason)")
       for sentence in outcome.sentences { out.line(text: "  \(sentence)") }
       for sentence in outcome.losses { out.line(text: "  lost: \(sentence)") }
-      for line in FleetText.missingLogs(outcome.lacksLog ? 1 : 0) { out.line(text: line) }
+      if let note = FleetText.missingLogs(outcome.lacksLog ? 1 : 0) { out.line(text: "  \(note)") }
     }
   }
 

@@ -58,7 +58,7 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   package var isByChoice: Bool { self == .severalObjects || self == .duplicate }
 }
 
-/// What is counted of data that are lost.
+/// The kind of data that a loss counts.
 package enum LossKind: String, Hashable, Codable, Sendable, CaseIterable {
   /// Objects.
   case entity

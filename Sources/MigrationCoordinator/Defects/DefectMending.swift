@@ -52,7 +52,8 @@ struct DefectMending {
     var defects: [Defect]
     /// The references that are gone.
     var references: [MendedReferences.Counted]
-    /// What the repairs lose: references to removed objects, dropped objects, given-up references.
+    /// The data that the repairs remove: dropped objects, references to removed objects, and
+    /// references after the first one.
     var losses: [Loss]
   }
 
@@ -181,13 +182,14 @@ struct DefectMending {
 
   /// References to objects that were removed become nil, as where Core Data deletes an object.
   private func releaseRemoved(_ search: DefectSearch, db: Database) throws -> [Defect] {
-    guard try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM temp.removed)") == true else {
-      return []
-    }
+    let causes = try String.fetchAll(
+      db, sql: "SELECT DISTINCT cause FROM temp.removed ORDER BY cause"
+    ).compactMap { LossCause(rawValue: $0) }
+    if causes.isEmpty { return [] }
     var result: [Defect] = []
     for reference in search.allReferences {
       let table = SQL.literal(text: reference.target)
-      for cause in [LossCause.duplicate, .missingReference] {
+      for cause in causes {
         let test = reference.test(
           .removedTarget,
           where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table) "
