@@ -240,8 +240,8 @@ let package = Package(
     .tests(
       of: "Planning",
       [
-        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport", "Expressions",
-        .systemPackage,
+        "Mapping", "MigrationStatus", "ObjectModel", "RowPrograms", "Schema", "TestSupport",
+        "Expressions", .systemPackage,
       ]),
     .tests(
       of: "RowPrograms",

@@ -117,7 +117,7 @@ struct SourceClone: AssemblyBase {
     _ indexes: [Index], order: AssemblyOrder, each: (Index) throws -> Void
   ) throws -> [Index] {
     try IndexFilling(
-      order.result, scratch: order.folder.appending("keys"), memory: order.memory
+      order.result, scratch: WorkFile.keys.path(in: order.folder), memory: order.memory
     ).fill(indexes, of: order.schema, each: each)
   }
 

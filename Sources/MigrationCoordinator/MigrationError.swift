@@ -21,10 +21,11 @@ package enum MigrationError: Error, Sendable {
   case settingUnknown([String], target: ManagedObjectModel)
   /// The store has features that a migration would destroy.
   case unsupported(store: FilePath, [UnsupportedFeature], extras: [ExtraEntry] = [])
-  /// The models, the mapping or the data rule the migration out.
-  case impossible(store: FilePath, [Refusal])
+  /// The models, the mapping or the data rule the migration out; the losses lack consent, too.
+  case impossible(store: FilePath, [Refusal], losses: [Loss] = [])
   /// One of several steps is ruled out; the names of its versions.
-  case stepImpossible(store: FilePath, from: [String], to: [String], [Refusal])
+  case stepImpossible(
+    store: FilePath, from: [String], to: [String], [Refusal], losses: [Loss] = [])
   /// No way leads from the store's version to the target's (Core Data's 134140).
   case routeMissing(
     store: FilePath, [RouteError.Gap], unknown: [MigrationRoute.Unused], infers: Bool)

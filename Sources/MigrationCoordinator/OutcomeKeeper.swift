@@ -83,11 +83,11 @@ final class OutcomeKeeper: Sendable {
     return record.isOfLivingProcess
   }
 
-  /// Records how the output is identified, see `MadeOutput`, before it has its name: a run that is
+  /// Records how the output is identified, before it has its name: a run that is
   /// killed once it has it has finished.
-  func note(_ made: @autoclosure () throws -> String) rethrows {
+  func note(made: MadeOutput) throws {
     guard request.keepsRecord else { return }
-    let made = try made()
+    let made = try made.text()
     let kept = state.withLock { kept in
       kept?.record.made = made
       return kept

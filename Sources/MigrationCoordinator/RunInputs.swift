@@ -12,25 +12,30 @@ import SystemPackage
 ///
 /// Work that was made for anything else is neither taken over nor removed: the user has to request
 /// to start over.
-struct RunInputs: ResumableFile, Hashable {
-  static let formatVersion = 3
+struct RunInputs: ResumableFile {
+  static let formatVersion = 4
 
+  /// Identifies the run in all that is kept of it.
+  let id: String
   private var version: String
   private var fingerprint: SourceFingerprint
-  /// Checksums of the version hashes of all versions on the way, the store's first.
+  /// Checksums of all versions on the way, of the version hashes for the store's, which is first.
   private var versions: [String]
   /// The mapping models of each step.
   private var mappings: [[MappingModel]]
   private var rules: ResultRules
   private var division: DivisionRules
 
-  init(request: MigrationRequest, prepared: PreparedMigration) {
+  init(request: MigrationRequest, prepared: PreparedMigration) throws {
+    id = UUID().uuidString
     version = GodwitVersion.current
     fingerprint = prepared.survey.access.fingerprint
     let steps = prepared.stages.flatMap(\.steps)
     versions =
-      [prepared.survey.metadata.versionHashes.checksum]
-      + steps.map(\.destination.hashes.checksum)
+      try [prepared.survey.metadata.versionHashes.checksum]
+      + steps.map {
+        try ModelChecksums.checksum(of: $0.destination.model, hashes: $0.destination.hashes)
+      }
     mappings = steps.map { $0.mappings.map(\.mapping) }
     (rules, division) = (request.rules, request.division)
   }
@@ -52,12 +57,6 @@ struct RunInputs: ResumableFile, Hashable {
       of: division, earlier: earlier.division, default: DivisionRules())
     found += RunDifference.options(of: rules, earlier: earlier.rules, default: ResultRules())
     return found
-  }
-
-  /// Whether a request would make the result of the run, as far as its route does not matter.
-  func isMade(by request: MigrationRequest, target: () throws -> TargetModel) throws -> Bool {
-    try fingerprint == SourceFingerprint(of: request.store) && rules == request.rules
-      && versions.last == target().hashes.checksum
   }
 
   /// Whether the store is the one that the run was made for.
@@ -89,18 +88,21 @@ extension Workspace {
   /// - Parameter syncs: whether the work is worth finding again after a crash of the system; inputs
   ///   that such a crash damages are none.
   /// - Throws: `PlaceError.otherRun` where the work was made for something else.
-  func begin(_ inputs: RunInputs, syncs: Bool) throws {
+  mutating func begin(_ inputs: @autoclosure () throws -> RunInputs, syncs: Bool) throws {
     if let earlier = try runInputs() {
-      let differences = inputs.differences(from: earlier)
+      let differences = try inputs().differences(from: earlier)
       guard differences.isEmpty else {
         throw PlaceError.otherRun(work: paths.work, differences)
       }
+      run = earlier.id
       return
     }
     // Work without inputs is not resumed.
     try clear(keeping: paths.filesOfRun)
     guard keepsWork else { return }
+    let inputs = try inputs()
     try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run, syncs: syncs)
+    run = inputs.id
   }
 
   /// Whether work orders or stages are done, which a later run need not do again.
@@ -109,7 +111,7 @@ extension Workspace {
       try [paths.work, paths.stage(number: 1).work].contains { folder in
         guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else { return false }
         return try Files.listDirectory(folder).contains { name in
-          ["shard-", "step-"].contains { name.string.hasPrefix($0) } && name.extension == "json"
+          WorkFile(name).map { [.manifest, .stageMarker].contains($0) } ?? false
         }
       }
     }

@@ -32,7 +32,7 @@ struct WorkFolder {
   ///
   /// - Throws: `PlaceError.workFolderForeign`, for the mark of another version of Godwit.
   func mark() throws -> Mark? {
-    let file = path.appending("godwit.json")
+    let file = WorkFile.mark.path(in: path)
     let status = try Files.fileStatusIfPresent(file, followLinks: false)
     let limit = 1 << 16
     guard let status, status.kind == .file, status.size <= limit else { return nil }
@@ -64,7 +64,7 @@ struct WorkFolder {
       throw PlaceError.workFolderForeign(path, .otherOwner)
     }
     if try mark() != nil { return }
-    let foreign = try Files.listDirectory(path).filter { !WorkFileName.precedesMark($0) }
+    let foreign = try Files.listDirectory(path).filter { !WorkFile.precedesMark($0) }
     if let first = foreign.first {
       throw PlaceError.workFolderForeign(path, .unmarked(holds: first.string))
     }
@@ -99,14 +99,14 @@ struct WorkFolder {
     for name in try Files.listDirectory(path) {
       let entry = path.appending(name)
       if keeping.contains(entry) { continue }
-      switch WorkFileName(name) {
-      case .keeper: break
-      case .file: if try !Files.removeRegularFile(entry) { left.append(entry) }
+      switch WorkFile(name) {
+      case .mark, .lock: break
       case .stageFolder: left += try WorkFolder(path: entry).remove()
       case .stageSupport:
         try ExternalDataFolder.remove(support: entry)
         if try Files.fileStatusIfPresent(entry, followLinks: false) != nil { left.append(entry) }
       case nil: left.append(entry)
+      case _?: if try !Files.removeRegularFile(entry) { left.append(entry) }
       }
     }
     return left
@@ -122,12 +122,13 @@ struct WorkFolder {
     guard status.kind == .directory else { return [path] }
     let mark = try mark()
     // The journal goes last: after a kill it identifies what is left.
-    let journal = path.appending("swap.json")
+    let journal = WorkFile.swapJournal.path(in: path)
     let left = try clear(keeping: [journal])
     try Files.removeRegularFile(journal)
     guard left.isEmpty else { return left }
     try StatusPlace(of: path).remove()
-    for name in try Files.listDirectory(path) where WorkFileName(name) == .keeper {
+    for name in try Files.listDirectory(path) {
+      guard let file = WorkFile(name), [.mark, .lock].contains(file) else { continue }
       try Files.removeRegularFile(path.appending(name))
     }
     try Files.removeDirectory(path)

@@ -11,6 +11,8 @@ struct Workspace {
   var keepsByCopy = false
   /// Whether what is done is kept for a later run, should this one be cut off.
   var keepsWork = true
+  /// Identifies the run whose work is kept (`RunInputs`); nil before it has begun.
+  var run: String?
   private let hold: Hold
   let wasThere: Bool
 
@@ -120,16 +122,13 @@ struct Workspace {
 
   /// What is behind the name of a result in the names of files that are made of it.
   static let resultSuffixes =
-    StoreFile.suffixes + ["-kept", "-link", "-probe", "-fenced"]
+    StoreFile.suffixes + WorkFile.ResultSuffix.allCases.map(\.rawValue)
 
   /// Whether nothing of a migration is in the folder: at most what a rollback and the like leave.
   var holdsNoWork: Bool {
     get throws {
-      let own = Set(Self.resultSuffixes.map { "result.sqlite\($0)" }).union(["swap.json"])
-      return try Files.listDirectory(paths.work).allSatisfy { name in
-        let text = name.string[...]
-        return WorkFileName(name) == .keeper
-          || own.contains(String(WorkFileName.withoutTemporarySuffix(text) ?? text))
+      try Files.listDirectory(paths.work).allSatisfy { name in
+        WorkFile(name).map { [.mark, .lock, .result, .swapJournal].contains($0) } ?? false
       }
     }
   }

@@ -1,6 +1,7 @@
 import Foundation
 package import GRDB
 import GRDBSQLite
+import Planning
 import RowPrograms
 import StoreFormat
 import SystemCalls
@@ -37,7 +38,7 @@ package struct RowKeys: Sendable {
 
   /// Makes a file of the set for workers, in place of what an earlier run may have left.
   package func write(to path: FilePath) throws {
-    let unfinished = FilePath("\(path).making")
+    let unfinished = WorkFile.unfinished(path)
     try Files.remove(unfinished)
     try connection.run { db in
       try db.execute(sql: "VACUUM INTO ?", arguments: [StoreConnection.uri(path: unfinished)])

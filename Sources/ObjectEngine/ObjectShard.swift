@@ -42,7 +42,7 @@ struct ObjectShard {
       source: source, sourceSchema: try StoreSchema(work.source).resolved(in: catalog).schema,
       destinationSchema: try StoreSchema(work.destination, naming: work.naming),
       mappings: work.mappings, result: shard,
-      work: shard.removingLastComponent(), metadata: nil, now: work.now)
+      links: WorkFile.links(ofShard: shard), metadata: nil, now: work.now)
     order.group = work.group
     order.support = FilePath(document.support)
     order.maxima = work.maxima

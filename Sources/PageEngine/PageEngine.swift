@@ -148,7 +148,7 @@ package struct PageEngine: MigrationEngine {
     guard layout.hasRemoteWorkers, try Files.fileStatusIfPresent(paths.result) != nil else {
       return
     }
-    let copy = FilePath(paths.result.string + "-fenced")
+    let copy = WorkFile.ResultSuffix.fenced.path(of: paths.result)
     try Files.remove(copy)
     try Files.cloneOrCopy(from: paths.result, to: copy)
     try Files.rename(copy, to: paths.result)

@@ -30,7 +30,7 @@ package struct MigrationPaths: Hashable, Sendable {
   package init(destination: FilePath, work: FilePath) {
     self.destination = destination
     self.work = work
-    result = work.appending("result.sqlite")
+    result = WorkFile.result.path(in: work)
   }
 
   /// Eight hexadecimal digits by which texts differ, for the most part (FNV-1a).
@@ -47,46 +47,48 @@ package struct MigrationPaths: Hashable, Sendable {
   }
 
   /// `…godwit/godwit.json`, which states that Godwit made the folder, and for what.
-  package var mark: FilePath { work.appending("godwit.json") }
+  package var mark: FilePath { WorkFile.mark.path(in: work) }
   /// `…godwit/godwit.lock`, held by the one migration of this destination.
-  package var lock: FilePath { work.appending("godwit.lock") }
+  package var lock: FilePath { WorkFile.lock.path(in: work) }
   /// `…godwit/plan.json`, the plan.
-  package var plan: FilePath { work.appending("plan.json") }
+  package var plan: FilePath { WorkFile.plan.path(in: work) }
   /// `…godwit/run.json`, what the run was made for.
-  package var run: FilePath { work.appending("run.json") }
+  package var run: FilePath { WorkFile.run.path(in: work) }
   /// `…godwit/status.mdb`, the status file.
-  package var status: FilePath { work.appending("status.mdb") }
+  package var status: FilePath { WorkFile.status.path(in: work) }
   /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.
-  package var statusLock: FilePath { work.appending("status.mdb-lock") }
+  package var statusLock: FilePath { WorkFile.statusLock.path(in: work) }
   /// `…godwit/source.sqlite`, a copy of a source with repaired defects, or with a journal.
-  package var snapshot: FilePath { work.appending("source.sqlite") }
+  package var snapshot: FilePath { WorkFile.source.path(in: work) }
   /// `…godwit/source.pages`, the pages of a source's `-wal`.
-  package var walPages: FilePath { work.appending("source.pages") }
+  package var walPages: FilePath { WorkFile.walPages.path(in: work) }
   /// `…godwit/salvaged.sqlite`, what could be read of a damaged source.
-  package var salvaged: FilePath { work.appending("salvaged.sqlite") }
+  package var salvaged: FilePath { WorkFile.salvaged.path(in: work) }
   /// `…godwit/dropped.sqlite`, the keys of rows that filters leave behind.
-  package var dropped: FilePath { work.appending("dropped.sqlite") }
+  package var dropped: FilePath { WorkFile.dropped.path(in: work) }
   /// The file that is read instead of the source, if there is one.
   package var copiesOfSource: Set<FilePath> { [snapshot, walPages, salvaged] }
   /// The files that stay in the folder during a run, whatever becomes of earlier work in it.
   package var filesOfRun: Set<FilePath> { copiesOfSource.union([status, statusLock]) }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.
   package func shard(order: Int, attempt: Int) -> FilePath {
-    work.appending("shard-\(order).\(attempt).sqlite")
+    WorkFile.shard.path(in: work, order, attempt)
   }
   /// `…godwit/shard-7.json`, which declares work order 7 done.
-  package func manifest(_ order: Int) -> FilePath { work.appending("shard-\(order).json") }
+  package func manifest(_ order: Int) -> FilePath { WorkFile.manifest.path(in: work, order) }
   /// `…godwit/swap.json`, while the result takes the store's place.
-  package var swapJournal: FilePath { work.appending("swap.json") }
+  package var swapJournal: FilePath { WorkFile.swapJournal.path(in: work) }
   /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work
   /// folder of its own next to it.
   package func stage(number: Int) -> MigrationPaths {
     MigrationPaths(
-      destination: work.appending("step-\(number).sqlite"),
-      work: work.appending("step-\(number).godwit"))
+      destination: WorkFile.stageStore.path(in: work, number),
+      work: WorkFile.stageFolder.path(in: work, number))
   }
   /// `…godwit/step-3.json`, which declares the third stage done.
-  package func stageMarker(_ number: Int) -> FilePath { work.appending("step-\(number).json") }
+  package func stageMarker(_ number: Int) -> FilePath {
+    WorkFile.stageMarker.path(in: work, number)
+  }
   /// The folder with the external binary files of a store: `/data/.Shop_SUPPORT`.
   ///
   /// The store that an edit has changed, and the file by which it is undone, have the same.

@@ -83,8 +83,7 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
 
   /// The path of the shard in another attempt: a dead worker's file is never written again.
   package func shard(attempt: Int) -> String {
-    let path = FilePath(shard)
-    return path.removingLastComponent().appending("shard-\(order.number).\(attempt).sqlite").string
+    WorkFile.shard.path(in: FilePath(shard).removingLastComponent(), order.number, attempt).string
   }
 }
 

@@ -34,17 +34,19 @@ package struct JoinContinuation {
   package private(set) var choices: [Choice] = []
 
   private let source: StoreSchema
+  private let assumed: [Choice]
   private let model: ManagedObjectModel
   private let mappings: [EntityMapping]
 
   /// - Parameters:
   ///   - source: with the names that the store really uses.
+  ///   - assumed: those of the source's names that were chosen, although nothing proves them.
   ///   - known: what is known of the destination's own names.
   package init(
-    from source: StoreSchema, to model: ManagedObjectModel, by mappings: [MappingModel],
-    known: JoinNaming
+    from source: StoreSchema, assumed: [Choice] = [], to model: ManagedObjectModel,
+    by mappings: [MappingModel], known: JoinNaming
   ) {
-    self.source = source
+    (self.source, self.assumed) = (source, assumed)
     self.model = model
     self.mappings = mappings.flatMap(\.entityMappings)
     naming = known
@@ -94,11 +96,14 @@ package struct JoinContinuation {
       old.map {
         EntityDifference.isUnchanged($0, in: source.model, as: entity, in: model)
       } ?? false
-    if !isSame {
+    let before = assumed.first {
+      $0.entity == table.first.entityName && $0.relationship == table.namingRelationship
+    }
+    if !isSame || before != nil {
       choices.append(
         Choice(
           entity: entity.name, relationship: chosen,
-          other: isLarger ? smaller.name : larger.name, reason: .kept))
+          other: isLarger ? smaller.name : larger.name, reason: before?.reason ?? .kept))
     }
   }
 

@@ -170,6 +170,8 @@ import Testing
     #expect(try Data(contentsOf: URL(filePath: output[1])) == result)
     try FileManager.default.removeItem(atPath: output[1])
     #expect(try await migrate(output, faults: .coordinatorOutput).status == -9)
+    // What would choose the mapping otherwise makes another output.
+    #expect(try await migrate(output + ["--infer-only"]).status == 73)
     let again = try await migrate(output)
     #expect(again.status == 0, "\(again.standardError)")
     #expect(try names == ["New.sqlite", "Store.sqlite"])

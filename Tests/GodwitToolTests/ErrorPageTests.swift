@@ -43,7 +43,7 @@ import Testing
 
     | cause | example |
     |---|---|
-    \(rows(ErrorSamples.refusals.map { [MigrationFailure.Reason($0).cause.name, $0.sentence] }))
+    \(rows(ErrorSamples.reasons.map { [$0.cause.name, $0.description] }))
 
     ## A migration as a whole
 

@@ -4,6 +4,7 @@ import StoreFormat
 import Survey
 import SystemPackage
 
+@testable import Godwit
 @testable import MigrationCoordinator
 @testable import Planning
 
@@ -12,9 +13,14 @@ enum ErrorSamples {
   private static let store: FilePath = "Shop.sqlite"
 
   /// Reasons why a store cannot be migrated, which the models or the objects give.
-  static let refusals: [Refusal] =
-    properties.map { Refusal(reason: $0, entity: "Book", property: "pages") }
-    + entities.map { Refusal(reason: $0, entity: "Book") }
+  static let reasons: [MigrationFailure.Reason] =
+    (properties.map { Refusal(reason: $0, entity: "Book", property: "pages") }
+    + entities.map { Refusal(reason: $0, entity: "Book") })
+    .map { MigrationFailure.Reason($0) } + [MigrationFailure.Reason(refused: loss)]
+
+  private static let loss = Loss(
+    kind: .attribute, cause: .conversion, entity: "Book", property: "pages", count: 3,
+    keys: [1, 2, 3])
 
   private static let properties: [Refusal.Reason] =
     [
@@ -29,7 +35,6 @@ enum ErrorSamples {
       .externalFiles(.foreign, count: 1, keys: [7], names: ["5D2A"]),
       .externalFiles(.unreadable, count: 1, keys: [7], names: ["5D2A"]),
       .mirroring(.changed(.propertyRemoved)),
-      .loss(.conversion, of: .attribute, count: 3, keys: [1, 2, 3], reason: nil),
     ]
     + [
       .noObjects(missing: "pages"), .noObjectsLeftNil(attribute: "pages"),

@@ -187,7 +187,7 @@ import Testing
           let refusal = await #expect(throws: MigrationError.self) {
             try await given.run(request)
           }
-          guard case .impossible(_, let reasons)? = refusal else {
+          guard case .impossible(_, let reasons, _)? = refusal else {
             Issue.record("\(String(describing: refusal))")
             continue
           }

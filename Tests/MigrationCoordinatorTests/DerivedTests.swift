@@ -328,7 +328,7 @@ import Testing
     do {
       _ = try await given.run(request)
       return nil
-    } catch MigrationError.impossible(_, let refusals) {
+    } catch MigrationError.impossible(_, let refusals, _) {
       return refusals
     }
   }

@@ -46,10 +46,10 @@ import Testing
     #expect(try StoreDump.text(of: given.store) == StoreDump.text(of: expected))
   }
 
-  @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, nil])
+  @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, nil])
   func `a plan of another version is made anew, with all its work`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
-    try change(paths.plan, to: version, from: 10)
+    try change(paths.plan, to: version, from: 11)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(given.request(rangeRows: 10), second)
     #expect(second.starts.sorted() == ["1.1", "2.1", "3.1", "4.1"])
@@ -77,7 +77,7 @@ import Testing
     for name in documents {
       let data = Data(try Files.readFile(paths.work.appending(name), limit: 1 << 26))
       let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-      let own = ["godwit.json": 1, "run.json": 3, "plan.json": 10]
+      let own = ["godwit.json": 1, "run.json": 4, "plan.json": 11]
       #expect(object?["format"] as? Int == own[name.string] ?? 2, "\(name)")
     }
   }
@@ -174,18 +174,18 @@ import Testing
     return (given, request)
   }
 
-  @Test(arguments: [6, 7])
+  @Test(arguments: [7, 8])
   func `a stage is kept if this version made it`(version: Int) async throws {
     let (given, request) = try await interrupted()
     let marker = MigrationPaths(destination: given.store).stageMarker(1)
     let text = String(decoding: try given.bytes(marker), as: UTF8.self)
-    try #require(text.contains("\"format\":6"))
+    try #require(text.contains("\"format\":7"))
     try Files.writeFileAtomically(
-      Array(text.replacing("\"format\":6", with: "\"format\":\(version)").utf8), to: marker)
+      Array(text.replacing("\"format\":7", with: "\"format\":\(version)").utf8), to: marker)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(request, second)
-    #expect(second.starts.count == (version == 6 ? 1 : 2))
-    #expect(report.resumed == (version == 6))
+    #expect(second.starts.count == (version == 7 ? 1 : 2))
+    #expect(report.resumed == (version == 7))
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])

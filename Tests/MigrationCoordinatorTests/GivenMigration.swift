@@ -125,6 +125,17 @@ struct GivenMigration {
       Entity("Tag", [.optional("word")], [.toMany("books", "Book", inverse: "tags")]))
   }
 
+  /// `new` with another default value, which its hashes do not cover.
+  static var withOtherPrice: ManagedObjectModel {
+    get throws {
+      var entities = new.entities
+      let book = try #require(entities.firstIndex { $0.name == "Book" })
+      let price = try #require(entities[book].attributes.firstIndex { $0.name == "price" })
+      entities[book].attributes[price].defaultValue = .decimal("7.25")
+      return try ManagedObjectModel(entities: entities)
+    }
+  }
+
   static let new = made {
     try ManagedObjectModel(
       Entity(

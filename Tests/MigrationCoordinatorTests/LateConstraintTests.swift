@@ -33,7 +33,7 @@ import Testing
     change(&request)
     do {
       _ = try await given.run(request)
-    } catch MigrationError.impossible(_, let refusals) {
+    } catch MigrationError.impossible(_, let refusals, _) {
       return refusals
     }
     return []

@@ -42,7 +42,8 @@ import Testing
     #expect(decide(cause, failsOnLoss: true).refused == ["E.p0"])
   }
 
-  @Test(arguments: LossCause.allCases.filter { !$0.isByModel && !$0.isByChoice })
+  @Test(
+    arguments: LossCause.allCases.filter { ![.removed, .severalObjects, .duplicate].contains($0) })
   func `every other loss is asked for`(cause: LossCause) {
     #expect(decide(cause).refused == ["E.p0"])
     #expect(decide(.removed, cause).refused == ["E.p1"])

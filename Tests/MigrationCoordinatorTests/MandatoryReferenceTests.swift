@@ -58,7 +58,7 @@ import Testing
     let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
     #expect(try given.bytes(given.store) == bytes)
     switch error {
-    case .impossible(_, let found), .stepImpossible(_, _, _, let found): return found
+    case .impossible(_, let found, _), .stepImpossible(_, _, _, let found, _): return found
     default: return []
     }
   }

@@ -79,7 +79,7 @@ import Testing
     do {
       _ = try await given.run(request)
       return []
-    } catch MigrationError.impossible(_, let refusals) {
+    } catch MigrationError.impossible(_, let refusals, _) {
       return refusals.map { refusal in
         let place = [refusal.entity, refusal.property].compactMap(\.self).joined(separator: ".")
         return "\(place): \(refusal.reason)"

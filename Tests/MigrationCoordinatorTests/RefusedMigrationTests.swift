@@ -44,7 +44,7 @@ import Testing
     try StoreConnection.writable(given.store).run { db in
       try db.execute(sql: "UPDATE ZA SET ZN = CASE WHEN Z_PK < 3 THEN 40000 ELSE 7 END, ZS = 'one'")
     }
-    guard case .impossible(_, let refusals)? = try await refusal(given) else {
+    guard case .impossible(_, let refusals, _)? = try await refusal(given) else {
       Issue.record("the migration was not refused as impossible")
       return
     }
@@ -73,7 +73,7 @@ import Testing
       try db.execute(sql: "UPDATE ZA SET ZY = CASE WHEN Z_PK > 2 THEN Z_PK END")
     }
     try connection.queue.close()
-    guard case .impossible(_, let refusals)? = try await refusal(given) else {
+    guard case .impossible(_, let refusals, let losses)? = try await refusal(given) else {
       Issue.record("the migration was not refused as impossible")
       return
     }
@@ -81,8 +81,9 @@ import Testing
       refusals.map(\.reason) == [
         .condition(.unique(properties: ["x"]), count: 2, keys: [1]),
         .condition(.defaultsDiffer(properties: ["y"], beside: "y"), count: 2, keys: [1]),
-        .loss(.conversion, of: .attribute, count: 4, keys: [1, 2, 3, 4], reason: nil),
       ])
+    #expect(losses.map(\.cause) == [.conversion] && losses.map(\.kind) == [.attribute])
+    #expect(losses.map(\.keys) == [[1, 2, 3, 4]])
   }
 
   @Test func `loss is refused where it is not wanted`() async throws {

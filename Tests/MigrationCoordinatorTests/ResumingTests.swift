@@ -2,6 +2,8 @@ import GRDB
 import Mapping
 import MigrationStatus
 import MigrationWorker
+import ModelFiles
+import ObjectModel
 import PageEngine
 import Planning
 import StoreFormat
@@ -117,6 +119,18 @@ import Testing
     try await expectOtherRun(.option(.extraTables, earlier: ""), of: request, in: given)
     request.extraTables = .refuse
     #expect(try await given.run(request).resumed)
+  }
+
+  @Test func `work for a model that differs in a default value is not taken up`() async throws {
+    let given = try GivenMigration()
+    try await interrupt(given)
+    let target = try given.bytes(given.target)
+    let other = try GivenMigration.withOtherPrice
+    #expect(try other.versionHashes() == GivenMigration.new.versionHashes())
+    try Files.writeFileAtomically(ModelArchive.encode(other).bytes, to: given.target)
+    try await expectOtherRun(.targetModel, of: given.request(rangeRows: 10), in: given)
+    try Files.writeFileAtomically(target, to: given.target)
+    #expect(try await given.run(given.request(rangeRows: 10)).resumed)
   }
 
   @Test func `work in a folder of its own is found by the record beside the store`() async throws {

@@ -122,12 +122,12 @@ import Testing
     let request = request(given, .sql)
     let target = try TargetModel(paths: request.target, configuration: nil)
     let made = try MigrationPreview.with(request, target: target) { preview in
-      RunInputs(request: request, prepared: preview.prepared)
+      try RunInputs(request: request, prepared: preview.prepared)
     }
     var other = request
     other.salvages = false
     let inputs = try MigrationPreview.with(request, target: target) { preview in
-      RunInputs(request: other, prepared: preview.prepared)
+      try RunInputs(request: other, prepared: preview.prepared)
     }
     #expect(inputs.differences(from: made) == [.option(.salvage, earlier: "yes")])
     #expect(made.differences(from: inputs) == [.option(.salvage, earlier: "")])

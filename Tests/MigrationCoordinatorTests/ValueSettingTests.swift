@@ -85,7 +85,7 @@ import Testing
     let value = AttributeValue.uuid(Array(0..<16))
     let given = try reminders(.mandatory("id", .uuid, default: value))
     let error = try await refusal(given, [])
-    guard case MigrationError.impossible(_, let reasons) = error else {
+    guard case MigrationError.impossible(_, let reasons, _) = error else {
       Issue.record("\(error)")
       return
     }
@@ -105,7 +105,7 @@ import Testing
   @Test func `a mandatory attribute without a default gets its values`() async throws {
     let given = try reminders(.mandatory("id"), unique: [])
     let error = try await refusal(given, [])
-    guard case MigrationError.impossible(_, let reasons) = error else {
+    guard case MigrationError.impossible(_, let reasons, _) = error else {
       Issue.record("\(error)")
       return
     }
@@ -132,7 +132,7 @@ import Testing
     #expect(MigrationFailure(error).exitStatus == .impossible)
     // One that yields it of every object needs none of them to be refused.
     let constant = try await refusal(given, ["A.code=nil"], engine: engine)
-    guard case MigrationError.impossible(_, let reasons) = constant else {
+    guard case MigrationError.impossible(_, let reasons, _) = constant else {
       Issue.record("\(constant)")
       return
     }
@@ -156,7 +156,7 @@ import Testing
     }
     // What no setting is about stays refused, and nothing else does.
     let error = try await refusal(given, [settings[0]])
-    guard case MigrationError.impossible(_, let reasons) = error else {
+    guard case MigrationError.impossible(_, let reasons, _) = error else {
       Issue.record("\(error)")
       return
     }

@@ -50,7 +50,8 @@ struct CorpusMigration {
     let result = work.appending("result.sqlite")
     var order = ObjectMigration.Order(
       source: store, sourceSchema: schema, destinationSchema: try StoreSchema(destination),
-      mappings: mappings, result: result, work: work, metadata: metadata, now: 0)
+      mappings: mappings, result: result, links: FilePath("\(result).links"), metadata: metadata,
+      now: 0)
     order.maxima = Dictionary(
       try reader.primaryKeys().map { ($0.name, $0.maximum) }, uniquingKeysWith: max)
     order.policies = policies.factories

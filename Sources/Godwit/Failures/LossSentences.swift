@@ -102,6 +102,9 @@ extension Loss {
     return "\(sentence.dropLast()); to migrate anyway, use \(other)\(option: .allowLoss, name)."
   }
 
+  /// The loss and how it is allowed, with Core Data's code, as a sentence among refusals.
+  var codedSentence: String { "\(refusalSentence) [\(CoreDataCode.migration.rawValue)]" }
+
   /// The loss and its cause, as a sentence.
   package var sentence: String {
     let some = keys.isEmpty ? "" : " (Z_PK \(keyList))"

@@ -18,12 +18,13 @@ extension MigrationFailure {
         .impossible, kind: .storeUnsupported, at: store,
         (features.map(\.sentence) + extras.map(\.sentence)).map { "\(store) \($0)" },
         reasons: features.map { Reason($0) } + extras.map { Reason($0) })
-    case .impossible(let store, let refusals):
-      self.init(what: "\(store) cannot be migrated", store: store, refusals: refusals)
-    case .stepImpossible(let store, let from, let to, let refusals):
+    case .impossible(let store, let refusals, let losses):
+      self.init(
+        what: "\(store) cannot be migrated", store: store, refusals: refusals, losses: losses)
+    case .stepImpossible(let store, let from, let to, let refusals, let losses):
       self.init(
         what: "\(store) cannot be migrated\(VersionSpan(from, to)), a step of its route,",
-        store: store, refusals: refusals)
+        store: store, refusals: refusals, losses: losses)
     case .routeMissing(let store, let gaps, let unknown, let infers):
       self.init(store: store, gaps: gaps, unknown: unknown, infers: infers)
     case .versionNameUnknown(let name, let available):
@@ -61,8 +62,9 @@ extension MigrationFailure {
 
 extension MigrationFailure {
   /// Describes the reasons that rule out a migration or a step.
-  fileprivate init(what: String, store: FilePath, refusals: [Refusal]) {
-    let count = refusals.count == 1 ? "one reason" : "\(refusals.count) reasons"
+  fileprivate init(what: String, store: FilePath, refusals: [Refusal], losses: [Loss]) {
+    let reasons = refusals.map { Reason($0) } + losses.map { Reason(refused: $0) }
+    let count = reasons.count == 1 ? "one reason" : "\(reasons.count) reasons"
     let start =
       refusals.contains(where: \.reason.isLiftedByMapping)
       ? [
@@ -70,8 +72,8 @@ extension MigrationFailure {
       ]
       : []
     self.init(
-      .impossible, at: store, ["\(what) for \(count):"] + refusals.map(\.sentence) + start,
-      reasons: refusals.map { Reason($0) }, code: refusals.first?.code.rawValue)
+      .impossible, at: store, ["\(what) for \(count):"] + reasons.map(\.description) + start,
+      reasons: reasons, code: reasons.first?.coreDataCode)
   }
 
   /// Describes what is wrong with mapping models.

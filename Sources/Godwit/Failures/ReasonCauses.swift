@@ -28,6 +28,13 @@ extension MigrationFailure.Reason {
       description: loss.description)
   }
 
+  /// A loss without consent, listed with refusals.
+  init(refused loss: Loss) {
+    self.init(StoreMigration.Loss(loss))
+    coreDataCode = CoreDataCode.migration.rawValue
+    description = loss.codedSentence
+  }
+
   init(_ core: Violation) {
     let violation = StoreMigration.Violation(core)
     self.init(
@@ -42,11 +49,6 @@ extension MigrationFailure.Reason {
   }
 
   init(_ refusal: Refusal) {
-    if let loss = Loss(refusal) {
-      self.init(StoreMigration.Loss(loss))
-      (coreDataCode, description) = (refusal.code.rawValue, refusal.sentence)
-      return
-    }
     self.init(
       cause: .init(refusal.reason), entity: refusal.entity, property: refusal.property,
       coreDataCode: refusal.code.rawValue, advice: refusal.explanation.advice,
@@ -89,7 +91,6 @@ extension MigrationFailure.Reason.Cause {
       case .externalFiles(.missing, _, _, let names): .externalFilesMissing(names)
       case .externalFiles(_, _, _, let names): .externalFilesUnreadable(names)
       case .mirroring: .cloudKit
-      case .loss: .mapping
       }
   }
 

@@ -24,7 +24,6 @@ struct Explanation: Hashable {
 extension Refusal {
   /// The place, the reason and what to do, and Core Data's code, as a sentence.
   package var sentence: String {
-    if let loss = Loss(self) { return "\(loss.refusalSentence) [\(code.rawValue)]" }
     var place = [entity, property].compactMap(\.self).joined(separator: ".")
     let text: String
     if case .mirroring(let obstacle) = reason {
@@ -38,7 +37,7 @@ extension Refusal {
     return "\(place): \(text) [\(code.rawValue)]"
   }
 
-  /// The reason and what to do; of CloudKit and of losses, whose sentences are their own, nothing.
+  /// The reason and what to do; of CloudKit, whose sentences are its own, nothing.
   var explanation: Explanation {
     switch reason {
     case .incompatibleTypes(let source, let destination):
@@ -104,7 +103,7 @@ extension Refusal {
       Explanation(
         "its stored form cannot be converted to the new one",
         advice: "use a mapping model")
-    case .mirroring, .loss: Explanation("")
+    case .mirroring: Explanation("")
     }
   }
 

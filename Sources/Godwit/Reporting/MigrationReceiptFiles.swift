@@ -146,7 +146,12 @@ public struct MigrationReceiptFiles: Sendable {
     }
     receipt.values = request.settings
     let decision = request.lossDecision
-    receipt.losses = report.losses.map { .init($0, consent: decision.ground(for: $0)) }
+    receipt.losses = try report.losses.map { loss in
+      guard let ground = decision.ground(for: loss) else {
+        throw MigrationFailure(.bug, "lost without consent: \(loss.sentence)")
+      }
+      return .init(loss, consent: ground)
+    }
     receipt.fillEstimates(of: report)
     try receipt.requireAgreement(with: report)
     try receipt.seal()

@@ -50,28 +50,6 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case downgrade
   /// The destination model removes it, and the store that has it is removed as well.
   case lastCopy
-
-  /// Whether the destination model removes the data, as in Core Data.
-  package var isByModel: Bool { self == .removed }
-
-  /// Whether the data is lost by a choice of the user, which needs no further consent.
-  package var isByChoice: Bool { self == .severalObjects || self == .duplicate }
-}
-
-/// The kind of data that a loss counts.
-package enum LossKind: String, Hashable, Codable, Sendable, CaseIterable {
-  /// Objects.
-  case entity
-  /// Values that are not nil.
-  case attribute
-  /// References or pairs.
-  case relationship
-  /// Places in an ordered relationship.
-  case order
-  /// Rows whose entity or keys the model does not know.
-  case row
-  /// Indexes.
-  case index
 }
 
 /// Something of the source that the result has no place for.

@@ -60,8 +60,6 @@ package struct Refusal: Hashable, Sendable {
     case relationshipForm
     /// A demand that `count` objects of the store break; some of their keys, the lowest first.
     case condition(Condition.Demand, count: Int64, keys: [Int64])
-    /// Data of a kind would be lost without consent; `reason` is as in a loss of an index.
-    case loss(LossCause, of: LossKind, count: Int64, keys: [Int64], reason: String?)
     /// Files that hold `count` external values cannot be had; some of the keys of their objects,
     /// the lowest first, and some of the files' names.
     case externalFiles(ExternalFileFault, count: Int64, keys: [Int64], names: [String])
@@ -87,7 +85,7 @@ package struct Refusal: Hashable, Sendable {
   package var code: CoreDataCode {
     switch reason {
     case .condition(let demand, _, _): demand.code
-    case .externalFiles, .loss, .mirroring: .migration
+    case .externalFiles, .mirroring: .migration
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
       .destinationEntityChanged, .hierarchiesMerged,
       .derivationCannotBeComputed, .triggerCannotBeKept, .storedFormUnknown, .renamingAmbiguous,

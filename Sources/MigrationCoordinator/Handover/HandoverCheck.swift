@@ -42,9 +42,10 @@ extension MigrationPaths {
 extension Workspace {
   /// Whether the old store has to be copied to be kept: its file system gives a file one name.
   func findsNoLinks() throws -> Bool {
-    let probe = FilePath("\(paths.result)-probe")
+    let probe = WorkFile.ResultSuffix.probe.path(of: paths.result)
     try Files.writeFileAtomically([0], to: probe, syncs: false)
-    let canLink = try StoreSwapper.canLink(probe, probing: FilePath("\(paths.result)-link"))
+    let canLink = try StoreSwapper.canLink(
+      probe, probing: WorkFile.ResultSuffix.link.path(of: paths.result))
     try Files.removeRegularFile(probe)
     return !canLink
   }

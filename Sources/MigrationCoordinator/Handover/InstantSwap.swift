@@ -117,7 +117,7 @@ struct InstantSwap {
     let own = store.lastComponent?.string ?? ""
     let made = [own + suffix, own + KeptStores.suffix]
     for name in names {
-      guard let whole = WorkFileName.withoutTemporarySuffix(name.string[...]),
+      guard let whole = WorkFile.withoutTemporarySuffix(name.string[...]),
         made.contains(String(whole))
       else { continue }
       try removeAbandoned(folder.appending(name))

@@ -100,7 +100,7 @@ struct KeptStores {
     let whole = path.lastComponent?.string ?? ""
     let folder = Files.parent(of: path)
     for name in try shared?.leftovers(in: folder) ?? Files.listDirectory(folder)
-    where WorkFileName.withoutTemporarySuffix(name.string[...]) == whole[...] {
+    where WorkFile.withoutTemporarySuffix(name.string[...]) == whole[...] {
       try Files.removeRegularFile(Files.parent(of: path).appending(name))
     }
   }

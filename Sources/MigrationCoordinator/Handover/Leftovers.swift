@@ -29,7 +29,7 @@ extension StoreUpkeep {
 /// The end of the name of a file that a killed process left, after the name of its store.
 private struct LeftoverName {
   init?(_ rest: Substring) {
-    let whole = WorkFileName.withoutTemporarySuffix(rest).map { String($0) }
+    let whole = WorkFile.withoutTemporarySuffix(rest).map { String($0) }
     if let whole, [KeptStores.suffix, InstantSwap.suffix].contains(whole) { return }
     if let rest = rest.rest(behind: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
       return

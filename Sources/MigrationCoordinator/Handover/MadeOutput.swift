@@ -86,7 +86,7 @@ struct MadeOutput: Codable, Hashable {
       return false
     }
     let target = try target()
-    return try models.target == ModelChecksums.checksum(of: target)
+    return try models.target == target.checksum
       && models.isSame(as: request, target: target)
   }
 }
@@ -106,7 +106,7 @@ struct ModelChecksums: Codable, Hashable {
 
   /// Computes the checksums for a route; nil where the store was copied.
   init(target: TargetModel, route: FoundRoute?) throws {
-    self.target = try Self.checksum(of: target)
+    self.target = try target.checksum
     mappings = try route.map { try Self.checksum(of: $0.mappings) }
     ends = [route?.route.steps.first?.source.hashes, target.hashes].compactMap { $0?.checksum }
     versions = try Self.checksum(of: route?.versions ?? [], besides: ends)
@@ -122,11 +122,13 @@ struct ModelChecksums: Codable, Hashable {
     return try Self.checksum(of: known.flatMap(\.versions), besides: ends) == versions
   }
 
-  /// The checksum of the whole model, since hashes do not cover default values.
-  fileprivate static func checksum(of target: TargetModel) throws -> String {
-    let archive = try ArchivedModel(target.model).bytes ?? []
+  /// The checksum of a whole model, since hashes do not cover default values.
+  static func checksum(
+    of model: ManagedObjectModel, hashes: [String: VersionHash]
+  ) throws -> String {
+    let archive = try ArchivedModel(model).bytes ?? []
     let sum = archive.withUnsafeBytes { Checksum.of($0) }
-    return "\(target.hashes.checksum) \(String(sum, radix: 16))"
+    return "\(hashes.checksum) \(String(sum, radix: 16))"
   }
 
   private static func checksum(of mappings: [RouteMapping]) throws -> String {
@@ -151,5 +153,11 @@ struct ModelChecksums: Codable, Hashable {
   private static func checksum(ofFacts facts: [[String]]) throws -> String {
     let sum = try JSONEncoder().encode(facts).withUnsafeBytes { Checksum.of($0) }
     return String(sum, radix: 16)
+  }
+}
+
+extension TargetModel {
+  fileprivate var checksum: String {
+    get throws { try ModelChecksums.checksum(of: model, hashes: hashes) }
   }
 }

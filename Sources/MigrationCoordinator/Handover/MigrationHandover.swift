@@ -12,34 +12,25 @@ extension MigrationRun {
   ///
   /// - Throws: `outputExists` where it was made from something else, or where that is unknown.
   func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
-    if let made = OutcomeKeeper.made(at: output),
-      made.isFile(try Files.fileStatus(output, followLinks: false))
-    {
-      guard try made.isMade(by: request, target: target) else {
-        throw PlaceError.outputExists(output)
-      }
-      guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
-        return report(.alreadyThere)
-      }
-      // That run was killed before it had removed its work folder.
-      var report = report(.finishedEarlier)
-      report.handoverNotes = remove(try Workspace.open(paths, store: request.store))
-      return report
+    let status = try Files.fileStatus(output, followLinks: false)
+    // Without a record, the work folder of a run that was killed has the answer.
+    let made = try [OutcomeKeeper.made(at: output), SwapJournal(paths).madeOutput()]
+      .compactMap(\.self).first { $0.isFile(status) }
+    guard let made, try made.isMade(by: request, target: target) else {
+      throw PlaceError.outputExists(output)
     }
-    let journal = SwapJournal(paths)
-    guard try journal.isFinished(output) else { throw PlaceError.outputExists(output) }
-    let workspace = try Workspace.open(paths, store: request.store)
-    guard try journal.isFinished(output),
-      try workspace.runInputs()?.isMade(by: request, target: target) ?? true
-    else { throw PlaceError.outputExists(output) }
+    guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
+      return report(.alreadyThere)
+    }
+    // That run was killed before it had removed its work folder.
     var report = report(.finishedEarlier)
-    report.handoverNotes = remove(workspace)
+    report.handoverNotes = remove(try Workspace.open(paths, store: request.store))
     return report
   }
 
   /// Copies a store that already has the target's model to the output, if requested.
   func current(
-    _ survey: StoreSurvey, target: TargetModel, workspace: Workspace, work: inout Work
+    _ survey: StoreSurvey, target: TargetModel, workspace: Workspace, work: inout FoundWork
   ) throws -> MigrationReport {
     let earlier = try workspace.runInputs()
     // Work that an earlier run did on this store for another target can still be resumed.
@@ -97,13 +88,9 @@ extension MigrationRun {
         Set(report.missingExternalFiles + brought.missing).sorted()
       keeper.note(result: report, writes: request.output == nil && !workspace.isTemporary)
       let outcome = try ResultHandover(
-        request: request, survey: survey, files: files, workspace: workspace
-      ) { status in
-        try keeper.note(
-          MadeOutput(
-            status, of: request, from: survey.access.fingerprint, by: models()
-          ).text())
-      }.run()
+        request: request, survey: survey, files: files, workspace: workspace, keeper: keeper,
+        models: models
+      ).run()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes
     } catch {

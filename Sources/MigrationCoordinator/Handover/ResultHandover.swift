@@ -14,8 +14,9 @@ struct ResultHandover {
   let survey: StoreSurvey
   let files: ExternalFiles
   let workspace: Workspace
-  /// Called with the identity of the result's file before it becomes an output.
-  let naming: (FileStatus) throws -> Void
+  let keeper: OutcomeKeeper
+  /// The models and mapping models that decided on the result.
+  let models: () throws -> ModelChecksums
 
   private var paths: MigrationPaths { workspace.paths }
 
@@ -87,10 +88,10 @@ struct ResultHandover {
     let status = try Files.fileStatus(paths.result)
     let result = SwapJournal.Identity(status)
     // A temporary folder leaves nothing for a journal to record.
-    if !request.isTrial, !workspace.isTemporary {
-      try SwapJournal(paths).begin(.init(result: result))
-    }
-    try naming(status)
+    let keepsJournal = !request.isTrial && !workspace.isTemporary
+    let made = keepsJournal || request.keepsRecord ? try madeOutput(status) : nil
+    if keepsJournal { try SwapJournal(paths).begin(.init(result: result, made: made)) }
+    try made.map(keeper.note(made:))
     do {
       try place(output)
     } catch let error as SystemCallError {
@@ -114,8 +115,14 @@ struct ResultHandover {
       try Files.renameNoReplace(paths.result, to: output)
     } catch {
       guard workspace.isTemporary, error.errno == .improperLink else { throw error }
-      try Files.placeCopy(of: paths.result, at: output, named: naming)
+      try Files.placeCopy(of: paths.result, at: output) { status in
+        if request.keepsRecord { try keeper.note(made: madeOutput(status)) }
+      }
     }
+  }
+
+  private func madeOutput(_ status: FileStatus) throws -> MadeOutput {
+    MadeOutput(status, of: request, from: survey.access.fingerprint, by: try models())
   }
 
   /// Checks that no log is next to a store's path, which SQLite would replay into the new store.

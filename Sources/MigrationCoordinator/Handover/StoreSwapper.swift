@@ -29,7 +29,7 @@ struct StoreSwapper {
   /// A name in the work folder, or next to the store, from which others are derived.
   let scratch: FilePath
   /// What the old store is called until it has the name under which it is kept, or is gone.
-  private var spareName: FilePath { FilePath("\(scratch)-kept") }
+  private var spareName: FilePath { WorkFile.ResultSuffix.kept.path(of: scratch) }
   /// The exclusive lock of the store, where it is held already.
   var lock: RegionLock? = nil
   /// The exclusive lock of what takes its place, where it is held already.
@@ -67,7 +67,8 @@ struct StoreSwapper {
       store: .init(status), keptFile: .init(status), obsolete: obsolete)
     let old = OldExternalFiles(store: store)
     var links: [FilePath.Component] = []
-    let canLink = try Self.canLink(store, probing: FilePath("\(scratch)-link"))
+    let canLink = try Self.canLink(
+      store, probing: WorkFile.ResultSuffix.link.path(of: scratch))
     var copy: FilePath?
     if let kept {
       guard let missing = try old.missing(for: kept) else {

@@ -42,6 +42,8 @@ struct SwapJournal {
     var result: Identity
     /// The store that it replaces; nil where the result becomes an output.
     var replaced: Replaced?
+    /// What an output was made of; nil where a store is replaced.
+    var made: MadeOutput?
     /// What the result was, where it is a store that was kept.
     var restored: Restored?
     /// What becomes of the store where it is edited, or an edit of it undone.
@@ -106,11 +108,8 @@ struct SwapJournal {
     return edit.undo.map { ($0, nil) }
   }
 
-  /// Whether the file at a path is an output that has got its name.
-  func isFinished(_ output: FilePath) throws -> Bool {
-    guard let entry = try entry(), entry.replaced == nil else { return false }
-    return try entry.result.isThere(output)
-  }
+  /// What the result was made of that becomes an output; nil for another handover.
+  func madeOutput() throws -> MadeOutput? { try entry()?.made }
 
   /// Undoes a handover whose result has not got its name, and ends one whose result has.
   ///

@@ -5,8 +5,21 @@ import Schema
 
 /// Data of a store that the result will not have.
 package struct Loss: Hashable, Codable, Sendable {
-  /// What `Loss.count` counts.
-  package typealias Kind = LossKind
+  /// What `count` counts.
+  package enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
+    /// Objects.
+    case entity
+    /// Values that are not nil.
+    case attribute
+    /// References or pairs.
+    case relationship
+    /// Places in an ordered relationship.
+    case order
+    /// Rows whose entity or keys the model does not know.
+    case row
+    /// Indexes.
+    case index
+  }
 
   /// What is counted.
   package var kind: Kind
@@ -62,24 +75,6 @@ extension Loss {
 
   /// The maximum number of primary keys that are listed.
   static let keyLimit = FilterSurvey.reportedKeyLimit
-
-  /// The refusal for the loss, listed with others.
-  var refusal: Refusal {
-    Refusal(
-      reason: .loss(cause, of: kind, count: count, keys: keys, reason: reason), entity: entity,
-      property: property)
-  }
-
-  /// The loss that is a reason why a store cannot be migrated; nil for any other reason.
-  package init?(_ refusal: Refusal) {
-    guard case .loss(let cause, let kind, let count, let keys, let reason) = refusal.reason else {
-      return nil
-    }
-    self.init(
-      kind: kind, cause: cause, entity: refusal.entity, property: refusal.property, count: count,
-      keys: keys)
-    self.reason = reason
-  }
 }
 
 /// Which losses the user accepts.
@@ -157,6 +152,18 @@ package struct LossRefusal: Hashable, Sendable {
   package var versionsBetweenKeep = false
 }
 
+/// Why a loss was allowed.
+package enum LossGround: String, Hashable, Codable, Sendable, CaseIterable {
+  /// `--allow-loss` names its entity or property.
+  case named
+  /// `--allow-loss` without a name allows any loss.
+  case anything
+  /// A choice about values, duplicates, several objects or history implies it.
+  case choice
+  /// The new model lacks what is lost, which needs no consent.
+  case model
+}
+
 /// Decides which losses are accepted.
 package struct LossDecision: Hashable, Sendable {
   /// The losses that the user accepts.
@@ -186,19 +193,17 @@ package struct LossDecision: Hashable, Sendable {
   ) -> (losses: [Loss], refusal: LossRefusal?) {
     let causes = lost(of: losses).map { loss in
       var loss = loss
-      if loss.cause.isByModel, keepsNothing { loss.cause = .allObjects }
-      if loss.cause.isByModel, discardsOld { loss.cause = .lastCopy }
+      if loss.cause == .removed, keepsNothing { loss.cause = .allObjects }
+      if loss.cause == .removed, discardsOld { loss.cause = .lastCopy }
       return loss
     }
-    let refused = causes.filter { loss in
-      !consent.covers(loss) && (failsOnLoss || !loss.cause.isByModel && !isChosen(loss.cause))
-    }
+    let refused = causes.filter { ground(for: $0) == nil }
     guard !refused.isEmpty else { return (causes, nil) }
     return (
       causes,
       LossRefusal(
         losses: causes, refused: refused, isForbidden: failsOnLoss,
-        isImplied: refused.allSatisfy { $0.cause.isByModel || isChosen($0.cause) })
+        isImplied: refused.allSatisfy { impliedGround(for: $0.cause) != nil })
     )
   }
 
@@ -208,12 +213,23 @@ package struct LossDecision: Hashable, Sendable {
     losses.filter { $0.cause != .dangling || !consent.covers($0) }
   }
 
-  /// Whether another option than `--allow-loss` accepts the loss.
-  private func isChosen(_ cause: LossCause) -> Bool {
+  /// Why a loss is allowed; nil where it is not.
+  package func ground(for loss: Loss) -> LossGround? {
+    if consent.covers(loss) { return consent == .all ? .anything : .named }
+    return failsOnLoss ? nil : impliedGround(for: loss.cause)
+  }
+
+  /// Why a loss of this cause is allowed without `--allow-loss`; nil where it is not.
+  private func impliedGround(for cause: LossCause) -> LossGround? {
     switch cause {
-    case .conversion: convertsValues
-    case .history: dropsHistory
-    default: cause.isByChoice
+    case .removed: .model
+    case .severalObjects, .duplicate: .choice
+    case .conversion: convertsValues ? .choice : nil
+    case .history: dropsHistory ? .choice : nil
+    case .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty, .order,
+      .elsewhere, .collision, .unknownEntity, .unknownReference, .dangling, .missingReference,
+      .missingKey, .index, .cloudKit, .allObjects, .detour, .downgrade, .lastCopy:
+      nil
     }
   }
 }

@@ -9,10 +9,8 @@ package import SystemPackage
 extension MigrationRequest {
   /// The rules by which this request accepts losses.
   package var lossDecision: LossDecision {
-    // The store of any stage but the last is removed and keeps nothing.
-    let isInPlace = output == nil || isIntermediate
     var decision = LossDecision(
-      consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && isInPlace)
+      consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && output == nil)
     decision.convertsValues = rules.defectChoices.values == .convert
     decision.dropsHistory = rules.history == .drop
     return decision

@@ -17,6 +17,8 @@ struct JoinChoices {
   private var asked: [String: Set<String>] = [:]
   /// The naming in other stores, valid for entities with the same version hash.
   private var seen: [(hashes: [String: VersionHash], naming: JoinNaming)] = []
+  /// The join tables of the source whose names steps before have assumed.
+  var assumed: [JoinContinuation.Choice] = []
 
   static let none = JoinChoices()
 
@@ -66,7 +68,7 @@ struct JoinChoices {
   ) throws -> (schema: StoreSchema, choices: [JoinContinuation.Choice]) {
     let model = step.destination.model
     let continuation = JoinContinuation(
-      from: source, to: model, by: mappings, known: known(of: step.destination))
+      from: source, assumed: assumed, to: model, by: mappings, known: known(of: step.destination))
     return (try StoreSchema(model, naming: continuation.naming), continuation.choices)
   }
 

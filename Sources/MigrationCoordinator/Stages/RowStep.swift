@@ -30,6 +30,8 @@ package struct RowStep: Sendable {
   package let calls: RowCalls?
   /// Relationships whose columns in the source cannot become those of the destination.
   let unmakeable: [CompileError.Place]
+  /// What is known of the names of join tables before the step.
+  let joins: JoinChoices
   /// The join tables of the destination whose names are assumed.
   let joinChoices: [JoinContinuation.Choice]
 
@@ -81,6 +83,7 @@ package struct RowStep: Sendable {
   ) throws {
     self.step = step
     self.source = source
+    self.joins = joins
     (destination, joinChoices) = try joins.destination(of: step, by: [mapping], from: source)
     self.mapping = mapping
     self.refusals = refusals

@@ -10,36 +10,19 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// The store, models and mapping models on which a plan depends; a plan with other inputs is not
-/// resumed.
-///
-/// The options on which it depends are those of its run, see `RunInputs`.
-struct PlanInputs: Hashable, Codable, Sendable {
-  var fingerprint: SourceFingerprint
-  /// The checksum of the source's version hashes; `destinationModel` likewise.
-  var sourceModel: String
-  var destinationModel: String
-  var mappings: [MappingModel]
-  /// Checksums of the versions between the first and the last.
-  var steps: [String] = []
-
-  init(survey: StoreSurvey, stage: Stage) {
-    fingerprint = survey.access.fingerprint
-    sourceModel = survey.metadata.versionHashes.checksum
-    destinationModel = stage.destination.hashes.checksum
-    mappings = stage.mappings
-    steps = stage.steps.dropFirst().map(\.source.hashes.checksum)
-  }
-}
-
 /// A plan with what is needed to resume it.
+///
+/// The models, mapping models and options on which it depends are those of its run (`RunInputs`).
 struct SavedPlan: ResumableFile, Sendable {
   /// The version of `plan.json` and of all files without one of their own: the result under
   /// assembly, the claims, the places.
-  static let formatVersion = 10
+  static let formatVersion = 11
 
   var id: String
-  var inputs: PlanInputs
+  /// The run that it belongs to.
+  let run: String?
+  /// The store of the stage.
+  var fingerprint: SourceFingerprint
   var plan: MigrationPlan
   let engineName: EngineName
   private let engineState: EnginePayload
@@ -51,15 +34,15 @@ struct SavedPlan: ResumableFile, Sendable {
   var isTakenUp = false
 
   private enum CodingKeys: CodingKey {
-    case id, inputs, plan, engineName, engineState, restriction, now
+    case id, run, fingerprint, plan, engineName, engineState, restriction, now
   }
 
   init(
     plan: MigrationPlan, by engine: any MigrationEngine, under restriction: PlanRestriction?,
-    of inputs: PlanInputs
+    of fingerprint: SourceFingerprint, in run: String?
   ) throws {
     id = UUID().uuidString
-    self.inputs = inputs
+    (self.run, self.fingerprint) = (run, fingerprint)
     self.plan = plan
     engineName = type(of: engine).name
     engineState = EnginePayload(engine)
@@ -84,13 +67,14 @@ struct SavedPlan: ResumableFile, Sendable {
 }
 
 extension Workspace {
-  /// The plan of an interrupted migration, nil unless it has the same inputs and its engine can
-  /// resume.
-  func savedPlan(_ inputs: PlanInputs, by engine: EngineName) throws -> SavedPlan? {
+  /// The plan of an interrupted migration, nil unless it was made in this run for the same
+  /// store and its engine can resume.
+  func savedPlan(_ fingerprint: SourceFingerprint, by engine: EngineName) throws -> SavedPlan? {
     guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
     let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
     let file = try? VersionedFile<SavedPlan>(sealed: bytes, by: PlanCoding.decoder)
-    guard var saved = file?.content, saved.inputs == inputs, saved.engineName == engine,
+    guard var saved = file?.content, saved.run == run, saved.fingerprint == fingerprint,
+      saved.engineName == engine,
       let engine = try? saved.engine(), try engine.canResume(in: paths)
     else { return nil }
     saved.isTakenUp = true

@@ -28,6 +28,8 @@ package struct Stage: Sendable {
   package let work: Work
   /// Why the stage begins here, nil for the first one.
   package let cut: Cut?
+  /// What is known of the names of join tables before the stage.
+  let joins: JoinChoices
   /// What choices changed in the store with which it begins.
   var mended: [Defect] = []
   /// The losses of repairing the store with which the stage begins.
@@ -47,7 +49,7 @@ package struct Stage: Sendable {
   /// The stage object by object.
   func falling(back fallback: RowFallback) -> Stage {
     Stage(
-      work: .objects(steps[0], because: fallback), cut: cut, mended: mended,
+      work: .objects(steps[0], because: fallback), cut: cut, joins: joins, mended: mended,
       lostByChoice: lostByChoice)
   }
 
@@ -104,7 +106,7 @@ struct StagePlanner {
     independentPolicies: Set<String>?, allowsFilters: Bool, validates: Bool = true,
     joins: JoinChoices
   ) throws {
-    var schema = source
+    var (schema, joins) = (source, joins)
     for given in route.steps {
       let step = given.completingCopies()
       var fallback: RowFallback?
@@ -113,18 +115,19 @@ struct StagePlanner {
           step, source: schema, independentPolicies: independentPolicies,
           allowsFilters: allowsFilters, validates: validates, joins: joins)
         {
-          schema = next.destination
+          (schema, joins.assumed) = (next.destination, next.joinChoices)
           add(next, isStepwise: isStepwise)
           continue
         }
       } catch let error as RowFallback {
         fallback = error
       }
-      schema = try joins.destination(of: step, by: step.mappings.map(\.mapping), from: schema)
-        .schema
+      let made = try joins.destination(
+        of: step, by: step.mappings.map(\.mapping), from: schema)
       close(before: .mappingModel)
       if stages.isEmpty { cut = nil }
-      stages.append(Stage(work: .objects(step, because: fallback), cut: cut))
+      stages.append(Stage(work: .objects(step, because: fallback), cut: cut, joins: joins))
+      (schema, joins.assumed) = (made.schema, made.choices)
       cut = .mappingModel
     }
     close(before: nil)
@@ -193,7 +196,7 @@ struct StagePlanner {
 
   private mutating func close(before next: Stage.Cut?) {
     if !open.isEmpty {
-      stages.append(Stage(work: .rows(open), cut: cut))
+      stages.append(Stage(work: .rows(open), cut: cut, joins: open[0].joins))
       cut = next
     }
     (open, composed) = ([], nil)

@@ -14,6 +14,7 @@ import SystemPackage
 /// The last part of a stage: from the shards of its workers to a verified result with accounts.
 struct StageAssembly {
   let request: MigrationRequest
+  let lossDecision: LossDecision
   let survey: StoreSurvey
   let stage: Stage
   let paths: MigrationPaths
@@ -118,7 +119,7 @@ struct StageAssembly {
     let (accounts, losses) = try assessment.settled(
       saved.plan, manifests: manifests, summary: summary, moved: moved)
     report.accounts = [accounts]
-    report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
+    report.losses = try lossDecision.require(losses, of: survey, store: request.store)
   }
 
   /// Adds the accounts of references, once all of them are in the result.

@@ -88,8 +88,8 @@ package struct StageAssessment: Sendable {
     case .objects(let step, let fallback):
       let mappings = step.mappings.map(\.mapping)
       var made: StoreSchema
-      (made, joinChoices) = try JoinChoices(request: request, target: step.destination.model)
-        .destination(of: step, by: mappings, from: survey.schema)
+      (made, joinChoices) = try stage.joins.destination(
+        of: step, by: mappings, from: survey.schema)
       made = made.withHistory(of: survey.schema)
       let triggers = made.takeTriggers(of: survey.schema, tables: nil)
       destination = made
@@ -172,12 +172,12 @@ package struct StageAssessment: Sendable {
     let refusals = (rows?.refusals ?? []) + found
     guard !refusals.isEmpty else { return }
     let losses = decision.decide(losses, keepsNothing: false).refusal?.refused ?? []
-    let all = refusals + losses.map(\.refusal)
     guard let rows, rows.steps.count > 1, let step = rows.refusedStep?.step else {
-      throw MigrationError.impossible(store: store, all)
+      throw MigrationError.impossible(store: store, refusals, losses: losses)
     }
     throw MigrationError.stepImpossible(
-      store: store, from: step.source.labels, to: step.destination.labels, all)
+      store: store, from: step.source.labels, to: step.destination.labels, refusals,
+      losses: losses)
   }
 
   /// The accounts and losses of the finished stage.

@@ -19,6 +19,8 @@ import SystemPackage
 struct StageRun {
   /// The request with the stage's own source as `store`.
   let request: MigrationRequest
+  /// What the user accepts of the whole migration.
+  let lossDecision: LossDecision
   let survey: StoreSurvey
   let stage: Stage
   let workspace: Workspace
@@ -37,8 +39,8 @@ struct StageRun {
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     try request.requireSupported(survey)
     let assessment = try assessment(reporter)
-    try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
-    _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
+    try assessment.requirePossible(store: request.store, accepting: lossDecision)
+    _ = try lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
     var input = StageInput(request: request, survey: survey, assessment: assessment)
     input.folder = Files.parent(of: paths.result)
@@ -46,8 +48,7 @@ struct StageRun {
     let choice = EngineList.choose(for: input, wish: request.engine)
     var outcome: Outcome
     do {
-      outcome = try await carryOut(
-        assessment, input: input, type: choice.engine, reporter: reporter)
+      outcome = try await make(assessment, input: input, type: choice.engine, reporter: reporter)
     } catch {
       throw try refusal(behind: error, of: assessment) ?? error
     }
@@ -66,7 +67,7 @@ struct StageRun {
     ) { done, all in
       reporter.look(at: done, of: all)
     }
-    guard assessment.leavesConstraints, !assessment.isPossible(accepting: request.lossDecision)
+    guard assessment.leavesConstraints, !assessment.isPossible(accepting: lossDecision)
     else { return assessment }
     return try StageAssessment(stage: stage, survey: survey, request: request)
   }
@@ -79,7 +80,7 @@ struct StageRun {
     guard assessment.leavesConstraints, !(error is CancellationError) else { return nil }
     do {
       try StageAssessment(stage: stage, survey: survey, request: request)
-        .requirePossible(store: request.store, accepting: request.lossDecision)
+        .requirePossible(store: request.store, accepting: lossDecision)
       return nil
     } catch let refusal as MigrationError {
       // What was made is of no use to a later run.
@@ -93,22 +94,22 @@ struct StageRun {
 
   /// Plans, runs the workers and assembles their shards; if the engine's plan turns out not to
   /// work, once more under a restriction.
-  private func carryOut(
+  private func make(
     _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
     reporter: ProgressReporter
   ) async throws -> Outcome {
     do {
-      return try await carryOut(
+      return try await attempt(
         assessment, input: input, type: type, under: nil, reporter: reporter)
     } catch {
       guard let restriction = type.restriction(after: error) else { throw error }
       logger.notice("\(restriction.notice)")
-      return try await carryOut(
+      return try await attempt(
         assessment, input: input, type: type, under: restriction, reporter: reporter.again())
     }
   }
 
-  private func carryOut(
+  private func attempt(
     _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
     under restriction: PlanRestriction?, reporter: ProgressReporter
   ) async throws -> Outcome {
@@ -132,10 +133,11 @@ struct StageRun {
       givesNewUUID: request.givesNewUUID && !request.isIntermediate)
     try engine.prepare(
       input, plan: saved.plan, frame: frame.store, in: paths, expecting: need.result)
-    let results = try await migrate(
+    let results = try await runWorkers(
       input, assessment: assessment, saved: saved, engine: engine, reporter: reporter)
     return try StageAssembly(
-      request: request, survey: survey, stage: stage, paths: paths, input: input,
+      request: request, lossDecision: lossDecision, survey: survey, stage: stage, paths: paths,
+      input: input,
       assessment: assessment, saved: saved, frame: frame
     ).run(results, engine: engine, reporter: reporter)
   }
@@ -161,8 +163,8 @@ struct StageRun {
   private func plan(
     input: StageInput, type: any MigrationEngine.Type, under restriction: PlanRestriction?
   ) throws -> SavedPlan {
-    let inputs = PlanInputs(survey: survey, stage: stage)
-    if let saved = try workspace.savedPlan(inputs, by: type.name),
+    let fingerprint = survey.access.fingerprint
+    if let saved = try workspace.savedPlan(fingerprint, by: type.name),
       restriction == nil || saved.restriction == restriction
     {
       logger.notice("resuming an interrupted migration")
@@ -170,14 +172,15 @@ struct StageRun {
     }
     try workspace.clear(keeping: paths.filesOfRun.union([paths.run]))
     let (engine, plan) = try type.planned(input, under: restriction)
-    let saved = try SavedPlan(plan: plan, by: engine, under: restriction, of: inputs)
+    let saved = try SavedPlan(
+      plan: plan, by: engine, under: restriction, of: fingerprint, in: workspace.run)
     try workspace.save(saved, syncs: !survey.isQuicklyMigrated)
     return saved
   }
 
   // MARK: Workers
 
-  private func migrate(
+  private func runWorkers(
     _ input: StageInput, assessment: StageAssessment, saved: SavedPlan,
     engine: any MigrationEngine, reporter: ProgressReporter
   ) async throws -> [WorkerPool.Result] {

@@ -15,7 +15,7 @@ import SystemPackage
 
 // (1) A stage's store has its name `step-N.sqlite` only once it is complete and on the disk, and
 // its marker `step-N.json` only after that.
-// (2) A marker counts only where it was made from the same store over the same steps.
+// (2) A marker counts only for the run that it belongs to (`RunInputs`).
 // (3) The store that a stage begins with goes when the stage's own marker is there.
 
 /// Runs the stages of a migration; all but the last make a store of their own in the work folder.
@@ -38,15 +38,16 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 6
+    static let formatVersion = 7
 
-    var fingerprint: SourceFingerprint
-    /// The version checksums and mapping models up to the end of the stage.
-    var steps: [String]
+    /// The run that it belongs to.
+    let run: String?
     /// The losses of the stage, and below its accounts and missing files, for the final report.
     var losses: [Loss]
     var accounts: [StageAccounts]
     var missingExternalFiles: [String]
+    /// Why another engine was used than the one that would have been chosen.
+    var engineDeclined: String?
     /// The violations of the stage's model that were tolerated: how many, and the first ones.
     var violations: Int
     var firstViolations: [Violation]
@@ -84,6 +85,8 @@ struct StageSequence {
     for (index, marker) in done.enumerated() {
       report.note(marker.mendedReferences, inStage: index + 1)
     }
+    report.engineDeclined =
+      done.compactMap(\.engineDeclined).first ?? report.engineDeclined
     report.missingExternalFiles = done.flatMap(\.missingExternalFiles)
     report.violations += done.reduce(0) { $0 + $1.violations }
     report.firstViolations = done.flatMap(\.firstViolations) + report.firstViolations
@@ -133,7 +136,6 @@ struct StageSequence {
     own.store = store(before: number)
     own.output = destination
     own.isIntermediate = true
-    own.discardsOld = request.discardsOld && request.output == nil
     own.journalMode = .delete
     let made = try await run(number, after: previous, own: own, reporter: reporter)
     let result = paths.stage(number: number).result
@@ -155,9 +157,9 @@ struct StageSequence {
       return defect
     }
     let marker = Marker(
-      fingerprint: survey.access.fingerprint, steps: try signature(upTo: number),
-      losses: made.report.losses, accounts: made.report.accounts,
-      missingExternalFiles: brought.missing, violations: made.report.violations,
+      run: workspace.run, losses: made.report.losses, accounts: made.report.accounts,
+      missingExternalFiles: brought.missing, engineDeclined: made.report.engineDeclined,
+      violations: made.report.violations,
       firstViolations: made.report.firstViolations, defects: found + mended.defects,
       mendedReferences: mended.references, mendedLosses: mended.losses,
       storeChecksum: try Checksum.of(file: destination),
@@ -182,11 +184,12 @@ struct StageSequence {
     let survey = number == 1 ? survey : try survey(of: own.store, stage: stage)
     guard stages.count > 1 else {
       return try await StageRun(
-        request: own, survey: survey, stage: stage, workspace: workspace, launcher: launcher,
-        logger: logger
+        request: own, lossDecision: request.lossDecision, survey: survey, stage: stage,
+        workspace: workspace, launcher: launcher, logger: logger
       ).run(reporter)
     }
     var workspace = try Workspace.open(paths.stage(number: number), store: request.store)
+    workspace.run = self.workspace.run
     if number == stages.count { workspace.paths.result = paths.result }
     reporter.reach(0, ofStage: number - 1)
     reporter.begin(stage: number)
@@ -198,8 +201,8 @@ struct StageSequence {
     defer { inner.end() }
     do {
       return try await StageRun(
-        request: own, survey: survey, stage: stage, workspace: workspace, launcher: launcher,
-        logger: logger
+        request: own, lossDecision: request.lossDecision, survey: survey, stage: stage,
+        workspace: workspace, launcher: launcher, logger: logger
       ).run(inner)
     } catch {
       throw explained(error, stage: stage)
@@ -209,11 +212,13 @@ struct StageSequence {
   /// Names the user's store in place of the stage's, and the versions.
   private func explained(_ error: any Error, stage: Stage) -> any Error {
     switch error {
-    case MigrationError.impossible(_, let refusals):
+    case MigrationError.impossible(_, let refusals, let losses):
       MigrationError.stepImpossible(
-        store: request.store, from: stage.source.labels, to: stage.destination.labels, refusals)
-    case MigrationError.stepImpossible(_, let from, let to, let refusals):
-      MigrationError.stepImpossible(store: request.store, from: from, to: to, refusals)
+        store: request.store, from: stage.source.labels, to: stage.destination.labels, refusals,
+        losses: losses)
+    case MigrationError.stepImpossible(_, let from, let to, let refusals, let losses):
+      MigrationError.stepImpossible(
+        store: request.store, from: from, to: to, refusals, losses: losses)
     case MigrationError.losses(_, let losses):
       MigrationError.losses(store: request.store, losses)
     default: error
@@ -264,8 +269,7 @@ struct StageSequence {
       guard try Files.fileStatusIfPresent(path) != nil else { break }
       let bytes = try Files.readFile(path, limit: 1 << 26)
       guard let marker = try? VersionedFile<Marker>(sealed: bytes).content,
-        marker.fingerprint == survey.access.fingerprint,
-        marker.steps == (try signature(upTo: number))
+        marker.run == workspace.run
       else { break }
       found.append(marker)
     }
@@ -285,27 +289,6 @@ struct StageSequence {
     } catch {
       if error.knownDisposition.contains(.workReusable) { throw error }
       return nil
-    }
-  }
-
-  private func signature(upTo number: Int) throws -> [String] {
-    let steps = stages.prefix(number).flatMap(\.steps)
-    return try [survey.metadata.versionHashes.checksum]
-      + steps.flatMap { step in
-        try step.mappings.map { try Self.text(mapping: $0.mapping) } + [
-          step.destination.hashes.checksum
-        ]
-      }
-  }
-
-  /// A mapping model as text that is the same in every process, random if it has none.
-  private static func text(mapping: MappingModel) throws -> String {
-    do {
-      return try MappingText.text(mapping: mapping)
-    } catch {
-      guard case .noText = error.problem else { throw error }
-      // Without a text, no saved stage is taken over.
-      return UUID().uuidString
     }
   }
 }

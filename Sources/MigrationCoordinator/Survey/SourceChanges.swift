@@ -43,8 +43,8 @@ extension SourceAccess {
     switch error {
     case let error as ObjectMigrationError:
       if case .externalFileUnreadable = error.problem { true } else { false }
-    case MigrationError.impossible(_, let refusals),
-      MigrationError.stepImpossible(_, _, _, let refusals):
+    case MigrationError.impossible(_, let refusals, _),
+      MigrationError.stepImpossible(_, _, _, let refusals, _):
       refusals.contains(where: \.isMissingFile)
     // A worker has put into words what it failed at.
     case WorkError.workOrderFailed: true

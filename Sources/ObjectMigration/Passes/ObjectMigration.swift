@@ -27,8 +27,8 @@ package struct ObjectMigration {
     package var group: MappingGroups.Group?
     /// The file to write, which must not exist.
     package var result: FilePath
-    /// A folder for what is needed while the migration runs.
-    package var work: FilePath
+    /// The file to write references to while the migration runs.
+    package var links: FilePath
     /// The folder of the source's external files.
     package var support: FilePath?
     /// The metadata of the result; nil writes only the tables of objects, as in a shard.
@@ -51,7 +51,7 @@ package struct ObjectMigration {
     /// Makes an order for all mappings, without policies, that ends at a violation.
     package init(
       source: FilePath, sourceSchema: StoreSchema, destinationSchema: StoreSchema,
-      mappings: [MappingModel], result: FilePath, work: FilePath, metadata: StoreMetadata?,
+      mappings: [MappingModel], result: FilePath, links: FilePath, metadata: StoreMetadata?,
       now: Double
     ) {
       self.source = source
@@ -59,7 +59,7 @@ package struct ObjectMigration {
       self.destinationSchema = destinationSchema
       self.mappings = mappings
       self.result = result
-      self.work = work
+      self.links = links
       self.metadata = metadata
       self.now = now
     }
@@ -111,8 +111,7 @@ package struct ObjectMigration {
     try Self.checkPolicies(
       order.mappings, registered: order.policies.keys, problem: { .policiesNotInWorker($0) })
     try Files.remove(order.result)
-    let links = order.work.appending("\(order.result.lastComponent?.stem ?? "").links")
-    try Files.remove(links)
+    try Files.remove(order.links)
     let connection = try StoreConnection.scratch(
       order.result, cacheBytes: order.memory / 4, textEncoding: order.textEncoding,
       memory: order.memory)
@@ -121,7 +120,7 @@ package struct ObjectMigration {
     // Errors of policies pass through unchanged; only errors of SQLite become errors of the store.
     try connection.run { db in
       do {
-        report = try migrate(db, links: links)
+        report = try migrate(db)
       } catch let error as DatabaseError {
         throw error
       } catch {
@@ -129,7 +128,7 @@ package struct ObjectMigration {
       }
     }
     do { try connection.queue.close() } catch { throw connection.failure(error: error) }
-    try Files.remove(links)
+    try Files.remove(order.links)
     if let failure { throw failure }
     try Files.syncFile(order.result)
     return report
@@ -152,12 +151,12 @@ package struct ObjectMigration {
     }
   }
 
-  private func migrate(_ db: Database, links: FilePath) throws -> Report {
+  private func migrate(_ db: Database) throws -> Report {
     try db.execute(
       sql: "ATTACH ? AS src",
       arguments: [StoreConnection.uri(reading: order.source)])
-    try StoreConnection.makeFile(at: links)
-    try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(path: links)])
+    try StoreConnection.makeFile(at: order.links)
+    try db.execute(sql: "ATTACH ? AS link", arguments: [StoreConnection.uri(path: order.links)])
     for pragma in [
       "link.journal_mode = OFF", "link.synchronous = OFF",
       "link.cache_size = -\(max(512, order.memory / 16 / 1024))",

@@ -89,7 +89,7 @@ struct LookUpMaker {
   private func withScratch<Result>(
     _ body: (FileDescriptor) throws -> Result
   ) throws -> Result {
-    let path = paths.work.appending("lookups.making")
+    let path = WorkFile.unfinished(paths.lookUps)
     let file = try Files.open(
       path, mode: .readWrite, options: [.create, .truncate], permissions: .ownerReadWrite)
     return try file.closeAfter {
@@ -151,7 +151,7 @@ struct LookUpMaker {
   /// Has SQLite make the tables of what is left, unless an earlier run has.
   private func makeTables(_ fills: [Int]) throws {
     guard !fills.isEmpty, try Files.fileStatusIfPresent(paths.places) == nil else { return }
-    let unfinished = FilePath("\(paths.places).making")
+    let unfinished = WorkFile.unfinished(paths.places)
     try Files.remove(unfinished)
     try withSource(cacheBytes: stage.memory / 4, at: unfinished) { db in
       for fill in fills {

@@ -166,14 +166,14 @@ struct PageLayout: Hashable, Codable, Sendable {
 
 extension MigrationPaths {
   /// `…godwit/claims`, in which workers take pages of the result.
-  var claims: FilePath { work.appending("claims") }
+  var claims: FilePath { WorkFile.claims.path(in: work) }
   /// `…godwit/renumbered`, lists of the leaves whose rows were renumbered.
-  var renumbered: FilePath { work.appending("renumbered") }
+  var renumbered: FilePath { WorkFile.renumbered.path(in: work) }
   /// `…godwit/lookups`, what rows look up in others.
-  var lookUps: FilePath { work.appending("lookups") }
+  var lookUps: FilePath { WorkFile.lookUps.path(in: work) }
   /// `…godwit/places.sqlite`, the places of rows in relationships that had no order, where SQLite
   /// has to make them.
-  var places: FilePath { work.appending("places.sqlite") }
+  var places: FilePath { WorkFile.places.path(in: work) }
 }
 
 extension PageIndex {

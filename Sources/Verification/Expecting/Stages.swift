@@ -171,8 +171,8 @@ final class Stages {
     var work = ObjectMigration.Order(
       source: store.path, sourceSchema: schema,
       destinationSchema: try StoreSchema(step.destination),
-      mappings: step.mappings, result: path, work: order.scratch, metadata: metadata,
-      now: order.now)
+      mappings: step.mappings, result: path, links: FilePath("\(path).links"),
+      metadata: metadata, now: order.now)
     work.support = ExternalFolders.support(of: order.old.path)
     // SQLite cannot attach a file of another encoding.
     work.textEncoding = try StoreHeader(ofSource: store.path).textEncoding

@@ -1,0 +1,323 @@
+import Foundation
+import Logging
+import Mapping
+import MigrationEngine
+import MigrationStatus
+import ModelFiles
+import ObjectMigration
+import ObjectModel
+import Planning
+import RowPrograms
+import Schema
+import StoreFormat
+import Survey
+import SystemCalls
+import SystemPackage
+
+/// The one run of a migration.
+struct MigrationRun: Sendable {
+  /// The request, resolved.
+  let request: MigrationRequest
+  let launcher: any WorkerLauncher
+  let logger: Logger
+  let recorder: RunRecorder
+  let keeper: OutcomeKeeper
+  let desk: ControlDesk
+  let progress: @Sendable (StatusSnapshot) -> Void
+
+  /// Migrates, and records the outcome.
+  func run() async throws -> MigrationReport {
+    do {
+      let report = try await attempt()
+      keeper.end(report)
+      return report
+    } catch {
+      keeper.end(error)
+      throw error
+    }
+  }
+
+  /// Checks the output, reads the target's model, and works in memory or in the work folder.
+  private func attempt() async throws -> MigrationReport {
+    let paths = request.paths
+    if let output = request.output {
+      try CompanionName.requireFree(output, besides: [request.store])
+    }
+    if let output = request.output,
+      try Files.fileStatusIfPresent(output, followLinks: false) != nil
+    {
+      return try finish(output, paths: paths)
+    }
+    if request.output == nil, let owner = try KeptStoreKind.owner(of: request.store) {
+      throw PlaceError.keptInPlace(request.store, of: owner)
+    }
+    try request.requireShortNames()
+    if let output = request.output {
+      try ResultHandover.requireFreeLogs(of: output, besides: request.store)
+    }
+    let target = try target()
+    // It takes nearly a tenth of the time for hundreds of entities.
+    async let _ = ArchivedModel.make(ahead: target.model)
+    var isInstant = isInstant
+    if isInstant, let temporary = try temporaryWorkspace() {
+      do {
+        return try await work(in: temporary, target: target)
+      } catch is Workspace.NeedsFolder {
+        isInstant = false
+      }
+    }
+    var workspace = try Workspace.open(paths, store: request.store)
+    workspace.keepsWork = !isInstant
+    // A journal that cannot be followed stays, with its folder.
+    let recovery = try SwapJournal(paths).recover()
+    // What was done was done for a store of another time.
+    if recovery == .putBack { try workspace.clear() }
+    if request.output == nil {
+      try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
+    }
+    return try await work(in: workspace, wasSwapped: recovery == .ended, target: target)
+  }
+
+  /// The target's model, which migrations of many stores share.
+  func target() throws -> TargetModel {
+    try request.shared?.target ?? request.targetModel
+      ?? TargetModel(
+        paths: request.target, configuration: request.configuration, library: request.library)
+  }
+
+  /// Makes the report in a workspace, which is removed at the end unless a later run resumes.
+  private func work(
+    in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel
+  ) async throws -> MigrationReport {
+    var workspace = workspace
+    if request.restarts { try workspace.clear() }
+    var work = try FoundWork(in: workspace, wasSwapped: wasSwapped)
+    do {
+      keeper.begin(request.paths, writes: !(workspace.isTemporary && request.output == nil))
+      if request.keepsOld {
+        _ = try KeptStores(of: request.store).entries()
+        if !workspace.isTemporary { workspace.keepsByCopy = try workspace.findsNoLinks() }
+      }
+      try desk.prepareSwap()
+      var report = try await makeAndHandOver(target, workspace: workspace, work: &work)
+      if work.isOwn { report.handoverNotes += remove(workspace) }
+      desk.removeSwapFile()
+      return report
+    } catch is CancellationError {
+      // The swap file stays: the same command waits for it again.
+      throw MigrationError.interrupted(work: request.paths.work)
+    } catch {
+      desk.removeSwapFile()
+      if workspace.isTemporary, StoreError.disposition(of: error).contains(.diskFull) {
+        throw Workspace.NeedsFolder()
+      }
+      if !workspace.isTemporary { leave(workspace, work: work, after: error) }
+      throw error
+    }
+  }
+
+  /// Where an instant works that leaves nothing in a work folder for a later run to find; nil for
+  /// any other.
+  private func temporaryWorkspace() throws -> Workspace? {
+    guard request.output != nil else { return try Workspace.inMemory(for: request) }
+    guard request.work == nil,
+      try Files.fileStatusIfPresent(request.paths.work, followLinks: false) == nil
+    else { return nil }
+    return Workspace.temporary(for: request.paths.destination)
+  }
+
+  /// Whose the work is that lies in the work folder.
+  struct FoundWork {
+    /// Whether it belongs to this run or to none.
+    var isOwn: Bool
+    /// Whether there was something done before this run.
+    let wasThere: Bool
+    /// Whether an earlier run had swapped the store, and was cut off then.
+    let wasSwapped: Bool
+
+    init(in workspace: Workspace, wasSwapped: Bool) throws {
+      isOwn = try workspace.runInputs() == nil
+      wasThere = try workspace.hasDoneSomething
+      self.wasSwapped = wasSwapped
+    }
+  }
+
+  /// Removes the work folder after a failure, unless a later run can resume its work.
+  private func leave(_ workspace: Workspace, work: FoundWork, after error: any Error) {
+    // What cannot be undone now is undone by the next run, which finds the journal.
+    let recovery = try? SwapJournal(request.paths).recover()
+    guard recovery == .undone || recovery == .putBack, work.isOwn else { return }
+    if recovery == .undone, keepsWork(work, in: workspace, after: error) {
+      logger.warning(
+        "completed work stays in the work folder, and the same command resumes it",
+        metadata: ["path": "\(request.paths.work)"])
+      return
+    }
+    _ = remove(workspace)
+  }
+
+  /// Whether a later run can resume the completed work: where the system or a device is the cause,
+  /// and in work of an earlier run unless the error makes it suspect.
+  private func keepsWork(_ work: FoundWork, in workspace: Workspace, after error: any Error) -> Bool
+  {
+    // What cannot be checked may exist.
+    guard (try? workspace.hasDoneSomething) ?? true else { return false }
+    let disposition = StoreError.disposition(of: error)
+    if disposition.contains(.workReusable) { return true }
+    return work.wasThere && !disposition.contains(.workSuspect)
+  }
+
+  /// Removes the work folder; leftovers of it are harmless.
+  func remove(_ workspace: Workspace) -> [HandoverNote] {
+    var notes: [HandoverNote] = []
+    HandoverNote.collect(.notRemoved, at: workspace.paths.work, in: &notes) {
+      for path in try workspace.remove() {
+        logger.warning(
+          "left in the work folder, since Godwit did not make it", metadata: ["path": "\(path)"])
+      }
+    }
+    return notes
+  }
+
+  /// Prepares the stages, makes the result and hands it over; copies a store that is current.
+  private func makeAndHandOver(
+    _ target: TargetModel, workspace: Workspace, work: inout FoundWork
+  ) async throws -> MigrationReport {
+    var workspace = workspace
+    let reporter =
+      workspace.keepsWork
+      ? ProgressReporter(
+        paths: workspace.paths, run: keeper.run, desk: desk, recorder: recorder, isOuter: true,
+        memory: request.memory, logger: logger, progress: progress)
+      : ProgressReporter(desk: desk, recorder: recorder)
+    defer { reporter.end() }
+    do {
+      let prepared = try prepare(target: target, workspace: workspace, reporter: reporter)
+      let survey = prepared.survey
+      guard let found = prepared.route else {
+        var report = try current(survey, target: target, workspace: workspace, work: &work)
+        report.salvage = prepared.salvage
+        return report
+      }
+      try workspace.begin(
+        try RunInputs(request: request, prepared: prepared), syncs: !survey.isQuicklyMigrated)
+      work.isOwn = true
+      keeper.note(way: RecordedWay(of: prepared, to: target))
+      let defects = try prepared.defects(scansAll: request.sourceCheck == .full)
+      var report: MigrationReport
+      do {
+        report = try await migrate(
+          survey, stages: prepared.stages, defects: defects, workspace: workspace,
+          reporter: reporter
+        ) { try ModelChecksums(target: target, route: found) }
+      } catch {
+        throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
+      }
+      report.note(found, stages: prepared.stages, words: keeper.words)
+      report.note(defects.completed(by: report.defects))
+      let lost = report.losses
+      report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
+      report.note(prepared.mendedReferences, inStage: 0)
+      report.salvage = prepared.salvage
+      let recording = recorder.recording
+      report.seconds = recording.secondsByPhase
+      report.timeline = recording
+      report.peakMemory = reporter.peakMemory
+      let seen = recording.samples.map(\.memory).max() ?? 0
+      report.mostMemory = max(Int64(clamping: seen), report.peakMemory)
+      report.models = ComparedModels(along: prepared.stages)
+      reporter.enter(.done)
+      return report
+    } catch {
+      reporter.fail(keeper.words.failure(error))
+      throw error
+    }
+  }
+
+  /// Whether the run is too short to report progress or to resume.
+  private var isInstant: Bool {
+    guard request.leavesInstantsUntold, !FaultPoint.isAwaited, request.policies.isEmpty,
+      request.controls == MigrationControls()
+    else { return false }
+    do {
+      // Files next to a small store may be large.
+      let support = MigrationPaths.support(of: request.store)
+      guard try Files.fileStatusIfPresent(support) == nil else { return false }
+      return try [request.store, FilePath("\(request.store)-wal")].allSatisfy { path in
+        try Files.fileStatusIfPresent(path)?.size ?? 0 < Self.instantBytes
+      }
+    } catch {
+      // The time for an unreadable store is unknown; opening it reports the error.
+      return false
+    }
+  }
+
+  private static let instantBytes: Int64 = 8 << 20
+
+  /// Surveys the store, and finds the way; if the result will replace it, no other process may have
+  /// it open from now on.
+  private func prepare(
+    target: TargetModel, workspace: Workspace, reporter: ProgressReporter
+  ) throws -> PreparedMigration {
+    let paths = workspace.paths
+    let isReplaced = request.output == nil
+    var access = try SourceAccess.open(request.store, isReplaced: isReplaced) { made in
+      switch made {
+      case .pages:
+        try SourceAccess.requireSpace(forPagesOf: request.store, in: paths.work)
+        return paths.walPages
+      case .copy:
+        try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+        return paths.snapshot
+      }
+    }
+    // From then on only the lock has the store open, which the system can show (`isOnlyOpening`).
+    if isReplaced, workspace.isTemporary { access = try access.copied { (paths.snapshot, nil) } }
+    return try access.explaining { [access] in
+      let salvage = try SourceSalvage(request: request, access: access) {
+        try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+        return (paths.salvaged, nil)
+      }
+      let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
+      var prepared = try survey.seekingDamage {
+        try PreparedMigration.mending(request, target: target, survey: survey) {
+          try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
+          return (paths.snapshot, nil)
+        }
+      }
+      prepared.salvage = salvage.found
+      if isReplaced, prepared.route != nil {
+        try prepared.survey.access.lockOut()
+        try InstantSwap.removeUnfinished(of: request.store, shared: request.shared)
+      }
+      return prepared
+    }
+  }
+
+  /// Makes the result stage by stage, and puts it in its final place.
+  private func migrate(
+    _ survey: StoreSurvey, stages: [Stage], defects: [Defect], workspace: Workspace,
+    reporter: ProgressReporter, models: @escaping () throws -> ModelChecksums
+  ) async throws -> MigrationReport {
+    let made = try await StageSequence(
+      request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
+      logger: logger
+    ).run(reporter)
+    var report = made.last.report
+    let isTold = defects.contains { $0.kind == .dangling }
+    if !isTold, !report.danglingReferences.isEmpty {
+      // Which ones they are is looked up only where there are any, and once.
+      report.defects += try DefectSearch(survey: survey).danglingReferences()
+      report.uncheckedReferences = nil
+    }
+    try desk.waitToSwap()
+    reporter.enter(.swapping)
+    let files = ExternalFiles(
+      schema: try StoreSchema(stages[stages.count - 1].destination.model),
+      result: workspace.paths.result, names: made.last.externalNames)
+    try hand(
+      over: files, from: made.lastStore, survey: survey, workspace: workspace, in: &report,
+      models: models)
+    return report
+  }
+}
