@@ -323,7 +323,7 @@ extension SourceAccess {
     if let lock, lock.isOnlyOpening, try lock.status.isSameFile(as: Files.fileStatus(store)) {
       return
     }
-    let writers = Processes.writers(of: store)
+    let writers = Processes.writers(of: store, being: try Files.fileStatus(store))
     if !writers.isEmpty {
       throw StoreError(problem: .openForWriting(by: writers), store: store)
     }

@@ -11,18 +11,31 @@ package import SystemPackage
 #endif
 
 extension Processes {
-  /// Other processes that have a file, named without links, open for writing, as far as the system
-  /// shows it: those of this user, or of all where this one may see them, of this container, that
-  /// opened it by this name.
-  package static func writers(of path: FilePath) -> [Int32] { FileWriters.find(path) }
+  /// Other processes that have a file open for writing, as far as the system shows it: those of
+  /// this user, or of all where this one may see them, that opened it by this name.
+  ///
+  /// - Parameters:
+  ///   - path: the name, without links.
+  ///   - file: the file: in another container the name may be that of another one.
+  package static func writers(of path: FilePath, being file: FileStatus) -> [Int32] {
+    Set(
+      FileWriters.find(path).filter { $0.file?.isSameFile(as: file) ?? true }.map(\.process)
+    ).sorted()
+  }
 }
 
 /// Searches the open files of all processes, once for all threads that wait for an answer.
 private enum FileWriters {
+  /// A process and the file that it has open; nil where the system does not show which one it is.
+  struct Writer: Sendable {
+    let process: Int32
+    let file: FileStatus?
+  }
+
   /// A question of one thread.
   private final class Question: Sendable {
     let path: [UInt8]
-    let answer = Mutex<[Int32]?>(nil)
+    let answer = Mutex<[Writer]?>(nil)
 
     init(_ path: FilePath) { self.path = Array(path.string.utf8) }
   }
@@ -32,7 +45,7 @@ private enum FileWriters {
   private static let search = Mutex<Void>(())
 
   /// Finds the writers in a search that begins after the call.
-  static func find(_ path: FilePath) -> [Int32] {
+  static func find(_ path: FilePath) -> [Writer] {
     let question = Question(path)
     waiting.withLock { $0.append(question) }
     return search.withLock { _ in
@@ -48,9 +61,9 @@ private enum FileWriters {
     }
   }
 
-  private static func writers(of paths: Set<[UInt8]>) -> [[UInt8]: [Int32]] {
+  private static func writers(of paths: Set<[UInt8]>) -> [[UInt8]: [Writer]] {
     let lengths = Set(paths.map(\.count))
-    var found: [[UInt8]: [Int32]] = [:]
+    var found: [[UInt8]: [Writer]] = [:]
     var text = [CChar](repeating: 0, count: Int(PATH_MAX))
     forEachNumber(in: "/proc") { process in
       guard process != Processes.own else { return }
@@ -59,10 +72,10 @@ private enum FileWriters {
         let count = readlink("/proc/\(process)/fd/\(file)", &text, text.count)
         guard count > 0, lengths.contains(count) else { return }
         let path = text[..<count].map { UInt8(bitPattern: $0) }
-        guard paths.contains(path), found[path]?.last != process,
-          isForWriting(FilePath("/proc/\(process)/fdinfo/\(file)"))
+        guard paths.contains(path), isForWriting(FilePath("/proc/\(process)/fdinfo/\(file)"))
         else { return }
-        found[path, default: []].append(process)
+        let status = try? Files.fileStatus(FilePath("/proc/\(process)/fd/\(file)"))
+        found[path, default: []].append(Writer(process: process, file: status))
       }
     }
     return found

@@ -34,6 +34,7 @@ VOLATILE = {
 # Those that have as many parts as one run had moments.
 PASSING = {"timeline"}
 MASKS = [
+    (re.compile(r"\d+(?= bytes, the work of)"), "SOME"),
     (re.compile(r"(?<=; about )[0-9]+ (?:s|min|h)\b.*?(?= and [0-9.]+ [KMG]iB of disk)"), "TIME"),
     (re.compile(r"^  in [0-9.]+ (?:s|min|h)\b.* of memory$", re.M), "  in TIME"),
     (re.compile(r"\.(before|after)-\d{8}-\d{6}"), r".\1-TIME"),

@@ -31,6 +31,32 @@ import Testing
     #expect(Processes.bootID == id)
   }
 
+  @Test func `a process that has a file open is no writer of another one of its name`() throws {
+    let folder = try TemporaryFolder()
+    let (path, other) = (folder.path.appending("file"), folder.path.appending("other"))
+    for file in [path, other] { try Files.writeFileAtomically([1], to: file, syncs: false) }
+    let (first, second) = try (Files.fileStatus(path), Files.fileStatus(other))
+    let (input, output) = try FileDescriptor.pipe()
+    defer { try? input.close() }
+    let child = Process()
+    child.executableURL = URL(filePath: "/bin/sh")
+    child.arguments = ["-c", "exec 3<>\"$0\" 4<>\"$0\"; echo; exec sleep 60", path.string]
+    child.standardOutput = FileHandle(fileDescriptor: output.rawValue, closeOnDealloc: true)
+    try child.run()
+    defer {
+      kill(child.processIdentifier, SIGKILL)
+      child.waitUntilExit()
+    }
+    var line: [UInt8] = [0]
+    _ = try line.withUnsafeMutableBytes { try input.read(into: $0) }
+    #expect(Processes.writers(of: path, being: first) == [child.processIdentifier])
+    #expect(Processes.writers(of: path, being: second).isEmpty)
+    try Files.rename(other, to: path)
+    let deleted = FilePath("\(path) (deleted)")
+    #expect(Processes.writers(of: deleted, being: first) == [child.processIdentifier])
+    #expect(Processes.writers(of: deleted, being: second).isEmpty)
+  }
+
   @Test func `memory for large buffers begins where a large page does`() {
     let memory = UnsafeMutableRawPointer.allocateLarge(byteCount: 5 << 20)
     defer { memory.deallocate() }

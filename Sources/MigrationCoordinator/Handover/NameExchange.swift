@@ -36,6 +36,7 @@ struct NameExchange {
   func run(reached point: FaultPoint) throws {
     // A process that is found only after the rename means a way back, which a kill can prevent.
     try SourceAccess.requireNoWriters(of: store, holding: old)
+    let oldFile = try old.status
     do {
       try Files.rename(newName, to: store)
     } catch {
@@ -43,7 +44,7 @@ struct NameExchange {
       guard (try? new.status.isSameFile(as: Files.fileStatus(store))) == true else { throw error }
     }
     point.reached()
-    let writers = writersOfOld()
+    let writers = writers(of: oldFile)
     if writers.isEmpty { return }
     guard hasGivenBack() else {
       // An old file without any name has no other reader.
@@ -54,10 +55,10 @@ struct NameExchange {
   }
 
   /// The other processes that have the old file open for writing.
-  private func writersOfOld() -> [Int32] {
+  private func writers(of oldFile: FileStatus) -> [Int32] {
     if old.isOnlyOpening { return [] }
     // So Linux shows a name that its file has lost to another one.
-    return Processes.writers(of: FilePath("\(store) (deleted)"))
+    return Processes.writers(of: FilePath("\(store) (deleted)"), being: oldFile)
   }
 
   /// Gives the old file its name again; whether it has it.
