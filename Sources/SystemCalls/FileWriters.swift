@@ -74,8 +74,14 @@ private enum FileWriters {
         let path = text[..<count].map { UInt8(bitPattern: $0) }
         guard paths.contains(path), isForWriting(FilePath("/proc/\(process)/fdinfo/\(file)"))
         else { return }
-        let status = try? Files.fileStatus(FilePath("/proc/\(process)/fd/\(file)"))
-        found[path, default: []].append(Writer(process: process, file: status))
+        do {
+          let opened = FilePath("/proc/\(process)/fd/\(file)")
+          // Meanwhile it may have been closed.
+          guard let status = try Files.fileStatusIfPresent(opened) else { return }
+          found[path, default: []].append(Writer(process: process, file: status))
+        } catch {
+          found[path, default: []].append(Writer(process: process, file: nil))
+        }
       }
     }
     return found
