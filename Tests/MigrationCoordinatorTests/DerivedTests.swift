@@ -198,6 +198,24 @@ import Testing
     return try ManagedObjectModel(entities: entities)
   }
 
+  @Test func `objects of a store with derived attributes read related objects`() async throws {
+    var form = Form()
+    form.added = [.optional("writer")]
+    let given = try given(from: Form(), to: form)
+    var request = given.request()
+    request.settings = ["Book.writer=$source.author.name"]
+    request.engine = .objects
+    request.lossConsent = .all
+    _ = try await given.run(request)
+    let differing = try read(given.store) {
+      try Int64.fetchOne(
+        $0,
+        sql: "SELECT count(*) FROM ZBOOK AS b JOIN ZAUTHOR AS a ON a.Z_PK = b.ZAUTHOR "
+          + "WHERE b.ZWRITER IS NOT a.ZNAME")
+    }
+    #expect(differing == 0)
+  }
+
   @Test(arguments: [EngineName.sql, .pages, .objects], [true, false])
   func `a count without an inverse keeps the form of its triggers`(
     engine: EngineName, namesNumbers: Bool

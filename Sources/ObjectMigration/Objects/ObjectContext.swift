@@ -209,7 +209,8 @@ package final class ObjectContext: EvaluatedContext {
     if objects.count >= RowInserts.fewest, objects.allSatisfy({ !$0.isInserted && $0.row != nil }) {
       try statements.inserts.insert(
         objects.compactMap { object in
-          let statement = try rowStatements(facts: object.facts).insert
+          let statement = try rowStatements(facts: object.facts)
+            .insert(facts: object.facts, context: self)
           (object.isInserted, object.changed) = (true, [])
           return object.row.map { row in
             RowInserts.Row(statement: statement, key: object.primaryKey, values: row)
@@ -239,7 +240,7 @@ package final class ObjectContext: EvaluatedContext {
     let facts = object.facts
     let row = try object.loadedRow()
     if !object.isInserted {
-      let statement = try rowStatements(facts: facts).insert
+      let statement = try rowStatements(facts: facts).insert(facts: facts, context: self)
       statements.inserts.settle()
       try statement.insert(object.primaryKey, row)
       object.isInserted = true

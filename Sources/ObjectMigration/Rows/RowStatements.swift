@@ -3,7 +3,7 @@ import Schema
 /// What reads and writes the rows of one entity.
 final class EntityStatements {
   let read: PreparedStatement
-  let insert: PreparedStatement
+  private var insert: PreparedStatement?
   private var updates: [[Int]: PreparedStatement] = [:]
   private var batch: PreparedStatement?
 
@@ -12,14 +12,24 @@ final class EntityStatements {
     let columns = facts.columns.map(SQL.identifier)
     read = try context.statements.statement(
       sql: "SELECT \((["Z_PK"] + columns).joined(separator: ", ")) FROM \(table) WHERE Z_PK = ?")
+  }
+
+  /// Writes a row, with its key in front.
+  ///
+  /// Only a destination has it: in a source, triggers may call functions of Core Data, which SQLite
+  /// requires as soon as such a statement is prepared.
+  func insert(facts: EntityFacts, context: ObjectContext) throws -> PreparedStatement {
+    if let insert { return insert }
     // A new object has been saved once (docs/reference/store-format.md).
-    let names = ["Z_ENT", "Z_OPT", "Z_PK"] + columns
-    let values = ["\(facts.number)", "1", "?"] + columns.map { _ in "?" }
-    insert = try context.statements.statement(
+    let names = ["Z_ENT", "Z_OPT", "Z_PK"] + facts.columns.map(SQL.identifier)
+    let values = ["\(facts.number)", "1", "?"] + facts.columns.map { _ in "?" }
+    let made = try context.statements.statement(
       sql: """
-        INSERT INTO \(table) (\(names.joined(separator: ", ")))
+        INSERT INTO \(context.sqlTable(name: facts.tableName)) (\(names.joined(separator: ", ")))
         VALUES (\(values.joined(separator: ", ")))
         """)
+    insert = made
+    return made
   }
 
   /// The rows of the entity in the order of their keys, a batch of them from the key ?1 up to ?2.
