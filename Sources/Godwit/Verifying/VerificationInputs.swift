@@ -5,6 +5,7 @@ import MigrationStatus
 import ModelFiles
 import ObjectModel
 import Planning
+import Schema
 import StoreFormat
 import Survey
 import SystemCalls
@@ -217,6 +218,10 @@ struct VerificationInputs {
     order.takesNewAtItsWord = version.isOwnWord
     let migration = stores.request.migration
     order.usesWAL = migration.journalMode.map { $0 == .wal }
+    if order.usesWAL == nil, KeptStoreKind.isUndo(stores.old) {
+      // What an undo file stands for is read as a store without a log.
+      order.usesWAL = stores.before.usesWAL
+    }
     order.dropsHistory = migration.history == .drop
     order.expectsNewUUID = migration.givesNewUUID
     let consents = [

@@ -15,8 +15,13 @@ extension VerificationRun {
     let before = try counts(in: old)
     let after = try counts(in: self.new)
     let added = try addedTransactions()
-    if order.dropsHistory {
-      try compareRows(HistoryTables.changes, columns: ["Z_PK"], added: 0)
+    let isEmptied =
+      before.changes + before.transactions > 0 && after.changes == 0
+      && after.transactions == added
+    // The consent means that all of it may be missing, and not a part.
+    let drops = order.dropsHistory || isEmptied && order.mayLoseRows("history")
+    if drops {
+      try compareRows(HistoryTables.changes, columns: ["Z_PK"], drops: true, added: 0)
       if before.changes + before.transactions > 0 {
         report.removed += [
           .init(what: .history, name: HistoryTables.changes, count: before.changes),
@@ -24,16 +29,16 @@ extension VerificationRun {
         ]
       }
     } else {
-      report.lacksHistory =
-        before.changes + before.transactions > 0 && after.changes == 0
-        && after.transactions == added
+      report.lacksHistory = isEmptied
       report.wideMasks = try compareChanges(
         HistoryRoute(order.steps, source: source, destination: new))
     }
     try compareRows(
-      HistoryTables.transactions, columns: tables.tables[1].columns.map(\.name), added: added)
+      HistoryTables.transactions, columns: tables.tables[1].columns.map(\.name), drops: drops,
+      added: added)
     try compareRows(
-      HistoryTables.strings, columns: tables.tables[2].columns.map(\.name), added: added * 2)
+      HistoryTables.strings, columns: tables.tables[2].columns.map(\.name), drops: drops,
+      added: added * 2)
   }
 
   private func counts(in store: RawStore) throws -> (changes: Int64, transactions: Int64) {
@@ -60,13 +65,15 @@ extension VerificationRun {
   // MARK: Transactions and strings
 
   /// Compares rows that a migration drops or leaves as they are; so many new ones may follow them.
-  private func compareRows(_ table: String, columns: [String], added: Int64) throws {
+  private func compareRows(
+    _ table: String, columns: [String], drops: Bool, added: Int64
+  ) throws {
     let list = columns.map(SQL.identifier).joined(separator: ", ")
     func select(where test: String) -> String {
       "SELECT \(list) FROM \(table) WHERE \(test) ORDER BY Z_PK"
     }
     let (before, after) = (
-      try old.prepare(select(where: order.dropsHistory ? "0" : "1")),
+      try old.prepare(select(where: drops ? "0" : "1")),
       try new.prepare(select(where: "1"))
     )
     var rows = PairedRows(before, after)
