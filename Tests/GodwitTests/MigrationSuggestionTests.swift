@@ -182,6 +182,22 @@ import Testing
     #expect(found.trial.isPossible)
   }
 
+  @Test func `the command has the choices that were made already`() async throws {
+    let given = try GivenStore(
+      Model.note,
+      Model.entity(
+        "Note", Model.attribute("title", "String", "") + Model.attribute("pages", "Integer 16")))
+    var migration = given.migration()
+    migration.choices.history = .drop
+    migration.choices.extraTables = .keep
+    migration.choices.allowedLoss = .init(of: ["Note.pages", "Note.title"])
+    let command = try await migration.suggestion().command.joined(separator: " ")
+    for words in [
+      "--history drop", "--extra-tables keep", "--allow-loss Note.pages",
+      "--allow-loss Note.title",
+    ] { #expect(command.contains(words), "\(command)") }
+  }
+
   @Test func `a loss that nothing saves is named`() async throws {
     let given = try GivenStore(Model.note, Model.note + Model.tag)
     var migration = given.migration()

@@ -256,7 +256,8 @@ struct SuggestionSearch {
       store: original.store.string, patch: patch?.text, renamings: renamings, unclear: unclear,
       choices: choices,
       mapping: trial.isPossible ? try await mapping() : nil,
-      command: ["godwit", "migrate"] + original.placeWords + words, trial: trial)
+      command: ["godwit", "migrate"] + original.placeWords + original.choiceWords(besides: words)
+        + words, trial: trial)
   }
 
   private var renamings: [MigrationSuggestion.Renaming] {

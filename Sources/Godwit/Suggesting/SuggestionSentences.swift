@@ -1,4 +1,5 @@
 import Mapping
+import MigrationCoordinator
 import SystemPackage
 
 /// A renaming that the values of a store speak for.
@@ -66,9 +67,20 @@ extension StoreMigration {
     for path in routing.mappings { words += ["--mapping", path.string] }
     for path in routing.mappingFolders { words += ["--mappings", path.string] }
     for setting in routing.settings { words += ["--set", setting] }
+    for table in routing.joinTables { words += ["--join-table", table] }
     if routing.isProgressive { words.append("--progressive") }
     if routing.infersOnly { words.append("--infer-only") }
     return words
+  }
+
+  /// The choices as words of a command, without the options that other words replace.
+  func choiceWords(besides words: [String]) -> [String] {
+    request.choicesAsTyped.flatMap { choice -> [String] in
+      let parts = choice.split(separator: " ", maxSplits: 1).map(String.init)
+      guard parts[0] == "--allow-loss" else { return words.contains(parts[0]) ? [] : parts }
+      let names = choices.allowedLoss.names.sorted()
+      return names.isEmpty ? parts : names.flatMap { [parts[0], $0] }
+    }
   }
 }
 
