@@ -14,7 +14,8 @@ extension MigrationError: DisposedError {
       unreadable.map(\.disposition).first { $0.contains(.deviceFailed) } ?? .refusal
     case .mappingsUnreadable(let files):
       files.map { $0.error.knownDisposition }.first { $0.contains(.deviceFailed) } ?? .refusal
-    case .joinTableUnknown, .unsupported, .impossible, .stepImpossible, .routeMissing,
+    case .joinTableUnknown, .unsupported, .extrasForbidden, .impossible, .stepImpossible,
+      .routeMissing,
       .versionOrderUnknown, .versionNameUnknown, .noMappingFits, .mappingMismatch,
       .mappingProblems, .mappingSet, .losses, .consentUnknown, .foreignModel, .settingUnreadable,
       .settingUnknown, .mappingElsewhere:

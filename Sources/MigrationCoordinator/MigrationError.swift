@@ -48,6 +48,8 @@ package enum MigrationError: Error, Sendable {
   case mappingSet([MappingSetProblem])
   /// Data would be lost without consent.
   case losses(store: FilePath, LossRefusal)
+  /// A choice leaves out rows or values that the model has no place for, and no loss is accepted.
+  case extrasForbidden(store: FilePath, [ExtraEntry])
   /// The consent names entities or properties that no version has; the names that were possible.
   case consentUnknown([String], known: [String])
   /// The two models have no entity in common (Core Data's 134100); their hashes.

@@ -98,6 +98,8 @@ package struct MigrationRequest: Sendable {
   /// Whether a store that already has the target's model is copied to the output; otherwise none is
   /// made.
   package var copiesIfCurrent = false
+  /// The program that has the policies; nil where that is unknown.
+  package var executable: FilePath?
   /// Creates migration policies, by the class name in mapping models.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
 
@@ -160,6 +162,10 @@ package struct MigrationRequest: Sendable {
     }
     guard features.isEmpty, extras.isEmpty else {
       throw MigrationError.unsupported(store: store, features, extras: extras)
+    }
+    let lost = survey.extras.filter { $0.rows > 0 }
+    if rules.extraTables == .drop, failsOnLoss, lossConsent != .all, !lost.isEmpty {
+      throw MigrationError.extrasForbidden(store: store, lost)
     }
   }
 

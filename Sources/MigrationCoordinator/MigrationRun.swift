@@ -70,8 +70,8 @@ struct MigrationRun: Sendable {
     workspace.keepsWork = !isInstant
     // A journal that cannot be followed stays, with its folder.
     let recovery = try SwapJournal(paths).recover()
-    // What was done was done for a store of another time.
-    if recovery == .putBack { try workspace.clear() }
+    // What was done was done for a store of another time, or is what the store is now.
+    if recovery != .undone { try workspace.clear() }
     if request.output == nil {
       try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
     }

@@ -18,7 +18,9 @@ struct RunInputs: ResumableFile {
   /// Identifies the run in all that is kept of it.
   let id: String
   private var version: String
-  private var fingerprint: SourceFingerprint
+  fileprivate var fingerprint: SourceFingerprint
+  /// The program, where policies of its own make objects.
+  private var program: Program?
   /// Checksums of all versions on the way, of the version hashes for the store's, which is first.
   private var versions: [String]
   /// The mapping models of each step.
@@ -30,6 +32,7 @@ struct RunInputs: ResumableFile {
     id = UUID().uuidString
     version = GodwitVersion.current
     fingerprint = prepared.survey.access.fingerprint
+    program = request.policies.isEmpty ? nil : try request.executable.map { try Program($0) }
     let steps = prepared.stages.flatMap(\.steps)
     versions =
       try [prepared.survey.metadata.versionHashes.checksum]
@@ -44,6 +47,7 @@ struct RunInputs: ResumableFile {
   func differences(from earlier: RunInputs) -> [RunDifference] {
     var found: [RunDifference] = []
     if earlier.version != version { found.append(.version(earlier.version)) }
+    if earlier.program != program { found.append(.program) }
     if earlier.fingerprint != fingerprint { found.append(.store) }
     if earlier.versions.first != versions.first { found.append(.sourceModel) }
     if earlier.versions.last != versions.last {
@@ -63,9 +67,22 @@ struct RunInputs: ResumableFile {
   func isMade(for fingerprint: SourceFingerprint) -> Bool { self.fingerprint == fingerprint }
 }
 
+/// A program by what it is: each build of it has another size or time.
+private struct Program: Codable, Hashable {
+  var bytes: Int64
+  var modified: Int64
+
+  init(_ executable: FilePath) throws {
+    let status = try Files.fileStatus(executable)
+    (bytes, modified) = (status.size, status.modified)
+  }
+}
+
 /// In what an interrupted run differs from one that would take up its work.
 package enum RunDifference: Hashable, Sendable {
   case store, sourceModel, targetModel, route, mappings
+  /// The program has other policies, for all that is known.
+  case program
   /// What the option was; empty where it was not given.
   case option(MigrationOption, earlier: String)
   /// The version of Godwit that it was.
@@ -74,13 +91,42 @@ package enum RunDifference: Hashable, Sendable {
 
 extension Workspace {
   /// What the run whose work is there was made for; nil where none has got so far, or where it
-  /// cannot be read.
+  /// is damaged.
+  ///
+  /// - Throws: `PlaceError.workFolderForeign`, for inputs in the form of another version.
   func runInputs() throws -> RunInputs? {
     guard try Files.fileStatusIfPresent(paths.run, followLinks: false)?.kind == .file else {
       return nil
     }
     let bytes = try Files.readFile(paths.run, limit: 1 << 30)
-    return try? VersionedFile<RunInputs>(sealed: bytes).content
+    do {
+      return try VersionedFile<RunInputs>(sealed: bytes).content
+    } catch let error as OtherFormatVersion {
+      throw PlaceError.workFolderForeign(paths.work, .otherFormat(error.found ?? 0))
+    } catch is DecodingError {
+      return nil
+    }
+  }
+
+  /// Whether a run has noted here what it was made for, or has begun to put a result in its place.
+  var hasBegun: Bool {
+    get throws {
+      try [paths.run, paths.swapJournal].contains {
+        try Files.fileStatusIfPresent($0, followLinks: false) != nil
+      }
+    }
+  }
+
+  /// Notes that the run itself has moved the log of its store into the main file: what was done
+  /// is still of that store.
+  func note(_ fingerprint: SourceFingerprint) throws {
+    guard var inputs = try runInputs() else { return }
+    if var saved = try savedPlan() {
+      saved.fingerprint = fingerprint
+      try save(saved, syncs: true)
+    }
+    inputs.fingerprint = fingerprint
+    try Files.writeFileAtomically(VersionedFile(inputs).sealed(), to: paths.run)
   }
 
   /// Takes up the work of an interrupted run, or notes what this one is made for.
@@ -111,7 +157,8 @@ extension Workspace {
       try [paths.work, paths.stage(number: 1).work].contains { folder in
         guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else { return false }
         return try Files.listDirectory(folder).contains { name in
-          WorkFile(name).map { [.manifest, .stageMarker].contains($0) } ?? false
+          WorkFile.withoutTemporarySuffix(name.string[...]) == nil
+            && WorkFile(name).map { [.manifest, .stageMarker].contains($0) } ?? false
         }
       }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Planning
 import Subprocess
 import SystemPackage
@@ -177,6 +178,41 @@ import Testing
     #expect(try names == ["New.sqlite", "Store.sqlite"])
     #expect(try Data(contentsOf: URL(filePath: output[1])) == result)
     #expect(try await migrate(output).status == 73)
+  }
+
+  @Test(
+    .disabled(if: ToolTests.isRelease, "a release build has no fault points"),
+    arguments: [FaultPoint.coordinatorJournaled, .coordinatorKept])
+  func `a swap that was cut off after the log went into the store is resumed`(
+    fault: FaultPoint
+  ) async throws {
+    try await generate(rows: 300)
+    let copy = folder.appending("Copy.sqlite")
+    let open = try DatabaseQueue(path: store.string)
+    try open.inDatabase { db in
+      try db.execute(sql: "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0")
+      try db.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = Z_MAX + 1")
+    }
+    for suffix in ["", "-wal"] {
+      try FileManager.default.copyItem(atPath: store.string + suffix, toPath: copy.string + suffix)
+    }
+    try open.close()
+    let migrate = ["migrate", copy.string, "--to", destination.string, "--workers", "2"]
+    let killed = try await BuiltTool.run(
+      migrate, environment: BuiltTool.environment(dyingAt: fault))
+    #expect(killed.status == -9)
+    let again = try await BuiltTool.run(migrate)
+    #expect(again.status == 0, "\(again.standardError)")
+    #expect(try !names.contains { $0.hasSuffix(".godwit") })
+  }
+
+  @Test(.disabled(if: ToolTests.isRelease, "a release build has no fault points"))
+  func `a run that was killed after its swap is in no other's way`() async throws {
+    try await generate(rows: 300)
+    #expect(try await migrate(faults: .coordinatorSwapped).status == -9)
+    let back = try await migrate(["--allow-loss"], to: models.appending("source.xcdatamodel"))
+    #expect(back.status == 0, "\(back.standardError)")
+    #expect(try !names.contains { $0.hasSuffix(".godwit") })
   }
 
   @Test func `a report that cannot be written keeps neither another one nor the receipt away`()

@@ -57,6 +57,14 @@ import Testing
     request.extraTables = .keep
     #expect(Set(await refused(request, given).map(\.name)) == ["seen", "heard", "place"])
     request.extraTables = .drop
+    request.failsOnLoss = true
+    let forbidden = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .extrasForbidden(_, let lost)? = forbidden else {
+      Issue.record("\(String(describing: forbidden))")
+      return
+    }
+    #expect(Set(lost.map(\.name)) == ["order", "pairs", "hidden", "place"])
+    request.failsOnLoss = false
     let report = try await given.run(request)
     #expect(Set(report.extraTables).isSuperset(of: ["order", "pairs", "hidden", "place", "empty"]))
     #expect(report.keptTables.isEmpty)

@@ -1,5 +1,6 @@
 import Foundation
 import Godwit
+import Mapping
 import MigrationStatus
 import MigrationWorker
 import ModelFiles
@@ -88,6 +89,12 @@ import Testing
     try await expectRefusal(given, paths)
   }
 
+  @Test func `inputs of another version are refused and stay`() async throws {
+    let (given, paths) = try await interrupted()
+    try change(paths.run, to: 3, from: 4)
+    try await expectRefusal(given, paths, 3)
+  }
+
   @Test(arguments: [1, 2, 4, nil])
   func `a swap of another version is refused and stays`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
@@ -157,11 +164,15 @@ import Testing
   }
 
   /// A migration over two versions with a store for each, interrupted in the second.
-  private func interrupted() async throws -> (GivenMigration, MigrationRequest) {
-    let models = try [["a"], ["a", "b"], ["a", "b", "c"]].map { try Self.version($0) }
+  private func interrupted(
+    over attributes: [[String]] = [["a"], ["a", "b"], ["a", "b", "c"]],
+    change: (inout MigrationRequest) -> Void = { _ in }
+  ) async throws -> (GivenMigration, MigrationRequest) {
+    let models = try attributes.map { try Self.version($0) }
     let given = try GivenMigration(from: models[0], to: models[2], rows: 30)
     let bundle = try given.bundle(of: models)
     var request = given.request()
+    change(&request)
     request.target = [bundle]
     request.isProgressive = true
     request.isStepwise = true
@@ -172,6 +183,42 @@ import Testing
     await #expect(throws: MigrationError.self) { try await given.run(request, launcher) }
     try #require(launcher.starts.count == 2)
     return (given, request)
+  }
+
+  @Test func `losses of finished stages need the consent of the run that resumes`() async throws {
+    let (given, first) = try await interrupted(over: [["a", "b"], ["a"], ["a", "c"]])
+    let work = try Files.listDirectory(MigrationPaths(destination: given.store).work)
+    let changes: [(inout MigrationRequest) -> Void] = [
+      { $0.failsOnLoss = true }, { $0.discardsOld = true },
+    ]
+    for change in changes {
+      var request = first
+      change(&request)
+      let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+      guard case .losses(_, let refusal)? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(refusal.refused.map(\.name) == ["Note.b"])
+    }
+    let now = try Files.listDirectory(MigrationPaths(destination: given.store).work)
+    #expect(Set(now).isSuperset(of: work.filter { $0.string.hasPrefix("step-") }))
+    var request = first
+    request.discardsOld = true
+    request.lossConsent = .some(["Note.b"])
+    let report = try await given.run(request)
+    #expect(report.resumed && report.losses.map(\.cause) == [.lastCopy])
+  }
+
+  @Test func `a resumed run names the causes that its own losses have`() async throws {
+    let (given, first) = try await interrupted(over: [["a", "b"], ["a"], ["a", "c"]]) {
+      $0.discardsOld = true
+      $0.lossConsent = .all
+    }
+    var request = first
+    (request.discardsOld, request.lossConsent) = (false, .none)
+    let report = try await given.run(request)
+    #expect(report.resumed && report.losses.map(\.cause) == [.removed])
   }
 
   @Test(arguments: [7, 8])

@@ -18,6 +18,13 @@ extension MigrationFailure {
         .impossible, kind: .storeUnsupported, at: store,
         (features.map(\.sentence) + extras.map(\.sentence)).map { "\(store) \($0)" },
         reasons: features.map { Reason($0) } + extras.map { Reason($0) })
+    case .extrasForbidden(let store, let extras):
+      let dropping = "\(choice: .extraTables(.drop)) leaves it out."
+      self.init(
+        .impossible, kind: .lossRefused, at: store,
+        ["\(store) would lose data, which \(option: .failOnLoss) forbids:"]
+          + extras.map { "It \($0.explanation.fact): \(dropping)" },
+        reasons: extras.map { Reason($0) })
     case .impossible(let store, let refusals, let losses):
       self.init(
         what: "\(store) cannot be migrated", store: store, refusals: refusals, losses: losses)

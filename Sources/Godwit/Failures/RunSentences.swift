@@ -71,8 +71,7 @@ extension MigrationFailure {
     default:
       self.init(
         .cannotCreate,
-        "\(folder) cannot be written: make it writable, or name another work folder with "
-          + "\(option: .work).")
+        "\(folder) cannot be written: make it writable, or use another folder.")
     }
     file = folder
   }
@@ -174,6 +173,7 @@ extension [RunDifference] {
       case .targetModel: "it had another target model"
       case .route: "it used other versions"
       case .mappings: "it used other mapping models"
+      case .program: "the program with the policies has changed since"
       case .option(let option, "yes"): "it ran with \(option: option)"
       case .option(let option, ""): "it ran without \(option: option)"
       case .option(let option, let earlier): "it ran with \(option: option) \(earlier)"

@@ -164,8 +164,9 @@ final class FleetWorker: Sendable {
   ) {
     result.rows = made.rows
     result.version = made.steps.first?.from.first
-    result.losses = made.losses.isEmpty ? nil : made.losses.count
-    let losses = FleetLoss.summed(made.core.losses.map { FleetLoss($0) })
+    let all = made.core.losses + made.core.chosenLosses
+    result.losses = all.isEmpty ? nil : all.count
+    let losses = FleetLoss.summed(all.map { FleetLoss($0) })
     result.lost = losses.isEmpty ? nil : losses
     result.lacksLog = made.core.lacksLog
     result.oldStore = made.oldStore?.string

@@ -3,6 +3,7 @@ import MigrationCoordinator
 import ObjectMigration
 import StoreFormat
 import Survey
+import SystemCalls
 public import SystemPackage
 
 // The conversion of a public migration into the coordinator's request.
@@ -40,6 +41,7 @@ extension StoreMigration {
     request.namesVersions = namesVersions
     request.engine = engine.name
     request.isTrial = isTrial
+    request.executable = resources.executable ?? Processes.executable
     request.division.usesLauncher = !resources.launcher.isEmpty
     // A named executable requires workers of it, and workers keep a rate.
     request.allowsThreads =

@@ -152,6 +152,7 @@ public struct MigrationReceiptFiles: Sendable {
       }
       return .init(loss, consent: ground)
     }
+    receipt.losses += report.chosenLosses.map { .init($0, consent: .choice) }
     receipt.fillEstimates(of: report)
     try receipt.requireAgreement(with: report)
     try receipt.seal()

@@ -101,15 +101,18 @@ struct ModelChecksums: Codable, Hashable {
   /// That of the versions that were considered, besides the ends of the route; nil if there were
   /// none.
   private var versions: String?
-  /// The checksums of the versions at the ends of the route.
-  private var ends: [String]
+  /// The checksums of the hashes of the versions on the route, its ends first.
+  private var way: [String]
 
   /// Computes the checksums for a route; nil where the store was copied.
   init(target: TargetModel, route: FoundRoute?) throws {
     self.target = try target.checksum
     mappings = try route.map { try Self.checksum(of: $0.mappings) }
-    ends = [route?.route.steps.first?.source.hashes, target.hashes].compactMap { $0?.checksum }
-    versions = try Self.checksum(of: route?.versions ?? [], besides: ends)
+    let steps = route?.route.steps ?? []
+    way =
+      [steps.first?.source.hashes, target.hashes].compactMap { $0?.checksum }
+      + steps.dropLast().map(\.destination.hashes.checksum)
+    versions = try Self.checksum(of: route?.versions ?? [], on: way)
   }
 
   /// Whether what a request names besides its target is the same still.
@@ -119,7 +122,7 @@ struct ModelChecksums: Codable, Hashable {
     if versions == nil { return true }
     let end = RouteVersion(names: [], model: target.model, hashes: target.hashes)
     let known = try KnownVersions.read(request, store: end, target: end)
-    return try Self.checksum(of: known.flatMap(\.versions), besides: ends) == versions
+    return try Self.checksum(of: known.flatMap(\.versions), on: way) == versions
   }
 
   /// The checksum of a whole model, since hashes do not cover default values.
@@ -141,12 +144,16 @@ struct ModelChecksums: Codable, Hashable {
       })
   }
 
-  /// The checksum of the names and hashes of versions; nil where there are none but the ends.
-  private static func checksum(
-    of versions: [RouteVersion], besides ends: [String]
-  ) throws -> String? {
-    let others = versions.map { ($0.names, $0.hashes.checksum) }.filter { !ends.contains($1) }
-    return others.isEmpty ? nil : try checksum(ofFacts: others.map { $0 + [$1] })
+  /// The checksum of the names and hashes of versions, and of the whole models of those on the way;
+  /// nil where there are none but the ends of the way.
+  private static func checksum(of versions: [RouteVersion], on way: [String]) throws -> String? {
+    let facts = try versions.compactMap { version -> [String]? in
+      let sum = version.hashes.checksum
+      guard let place = way.firstIndex(of: sum) else { return version.names + [sum] }
+      if place < 2 { return nil }
+      return version.names + [try checksum(of: version.model, hashes: version.hashes)]
+    }
+    return facts.isEmpty ? nil : try checksum(ofFacts: facts)
   }
 
   /// One for all: a record has a limited size.

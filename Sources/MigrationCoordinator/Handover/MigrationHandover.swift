@@ -13,18 +13,26 @@ extension MigrationRun {
   /// - Throws: `outputExists` where it was made from something else, or where that is unknown.
   func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     let status = try Files.fileStatus(output, followLinks: false)
+    var made = OutcomeKeeper.made(at: output)
     // Without a record, the work folder of a run that was killed has the answer.
-    let made = try [OutcomeKeeper.made(at: output), SwapJournal(paths).madeOutput()]
-      .compactMap(\.self).first { $0.isFile(status) }
-    guard let made, try made.isMade(by: request, target: target) else {
+    if made?.isFile(status) != true { made = try SwapJournal(paths).madeOutput() }
+    guard let made, made.isFile(status), try made.isMade(by: request, target: target) else {
       throw PlaceError.outputExists(output)
     }
     guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
       return report(.alreadyThere)
     }
-    // That run was killed before it had removed its work folder.
+    // That run was killed before it had removed its work folder, or had its name on the disk.
+    let workspace = try Workspace.open(paths, store: request.store)
     var report = report(.finishedEarlier)
-    report.handoverNotes = remove(try Workspace.open(paths, store: request.store))
+    let folder = Files.parent(of: output)
+    HandoverNote.collect(.notSynced, at: folder, in: &report.handoverNotes) {
+      try Files.syncDirectory(folder)
+    }
+    // A later run may have used the folder for a migration of the output itself.
+    if try SwapJournal(paths).madeOutput()?.isFile(status) ?? !workspace.hasBegun {
+      report.handoverNotes += remove(workspace)
+    }
     return report
   }
 

@@ -30,6 +30,8 @@ struct StoreSwapper {
   let scratch: FilePath
   /// What the old store is called until it has the name under which it is kept, or is gone.
   private var spareName: FilePath { WorkFile.ResultSuffix.kept.path(of: scratch) }
+  /// Called once the store's log is in its main file, with what the store is then.
+  var settled: ((SourceFingerprint) throws -> Void)? = nil
   /// The exclusive lock of the store, where it is held already.
   var lock: RegionLock? = nil
   /// The exclusive lock of what takes its place, where it is held already.
@@ -43,6 +45,7 @@ struct StoreSwapper {
     let lock = try settling.lock(held: self.lock)
     return try withExtendedLifetime(lock) {
       try settling.settle()
+      if fingerprint.hasLog { try settled?(SourceFingerprint(of: store)) }
       do {
         try NameExchange(
           store: store, old: lock, new: newLock ?? RegionLock.ofStore(result),

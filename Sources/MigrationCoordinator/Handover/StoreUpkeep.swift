@@ -208,18 +208,20 @@ package struct StoreUpkeep: Sendable {
   /// Removes all stores that were kept, with what is there for them alone.
   ///
   /// - Returns: what is gone.
-  /// - Throws: `PlaceError.keptChanged` where one is not as it was kept; all others are gone.
+  /// - Throws: `PlaceError.keptChanged` where one is not as it was kept; none is removed then.
   package func finish() throws -> [FilePath] {
     try withWorkspace { _ in
+      func exists(_ path: FilePath) throws -> Bool {
+        try Files.fileStatusIfPresent(path, followLinks: false) != nil
+      }
+      let entries = try kept.entries()
+      let changed = try entries.first { try exists(kept.path(of: $0)) && !kept.isThere($0) }
+      if let changed { throw PlaceError.keptChanged(kept.path(of: changed)) }
       var gone: [FilePath] = []
-      var changed: FilePath?
-      for var entry in try kept.entries() {
+      for var entry in entries {
         let path = kept.path(of: entry)
-        if try Files.fileStatusIfPresent(path, followLinks: false) != nil {
-          guard try kept.isThere(entry) else {
-            changed = changed ?? path
-            continue
-          }
+        if try exists(path) {
+          // No other process has it open; the search for its external files opens it.
           _ = try RegionLock.ofStore(path)
           let obsolete =
             KeptStoreKind.isUndo(path)
@@ -235,7 +237,6 @@ package struct StoreUpkeep: Sendable {
         }
         try kept.release(entry.name)
       }
-      if let changed { throw PlaceError.keptChanged(changed) }
       return gone
     }
   }

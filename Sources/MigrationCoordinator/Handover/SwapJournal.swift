@@ -125,7 +125,11 @@ struct SwapJournal {
       recovery = try recover(edit, isLocked: isLocked)
     } else if let entry = try entry() {
       let isNamed = try entry.result.isThere(destination)
-      if isNamed { recovery = .ended }
+      if isNamed {
+        recovery = .ended
+        // A kill may have come before the new name was on the disk.
+        try Files.syncDirectory(Files.parent(of: destination))
+      }
       if let replaced = entry.replaced {
         if isNamed {
           try OldExternalFiles(store: destination).remove(replaced.obsolete)

@@ -60,6 +60,13 @@ package struct Loss: Hashable, Codable, Sendable {
 }
 
 extension Loss {
+  /// The loss with the cause that it has where the old store stays.
+  var beforeDiscarding: Loss {
+    var loss = self
+    if cause == .lastCopy { loss.cause = .removed }
+    return loss
+  }
+
   /// An index that the result will not have.
   init(_ omission: StoreSchema.Omission) {
     self.init(

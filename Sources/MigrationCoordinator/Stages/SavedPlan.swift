@@ -70,15 +70,19 @@ extension Workspace {
   /// The plan of an interrupted migration, nil unless it was made in this run for the same
   /// store and its engine can resume.
   func savedPlan(_ fingerprint: SourceFingerprint, by engine: EngineName) throws -> SavedPlan? {
-    guard wasThere, try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
-    let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
-    let file = try? VersionedFile<SavedPlan>(sealed: bytes, by: PlanCoding.decoder)
-    guard var saved = file?.content, saved.run == run, saved.fingerprint == fingerprint,
+    guard wasThere, var saved = try savedPlan(), saved.run == run, saved.fingerprint == fingerprint,
       saved.engineName == engine,
       let engine = try? saved.engine(), try engine.canResume(in: paths)
     else { return nil }
     saved.isTakenUp = true
     return saved
+  }
+
+  /// The plan that is there; nil where there is none that this version can read.
+  func savedPlan() throws -> SavedPlan? {
+    guard try Files.fileStatusIfPresent(paths.plan) != nil else { return nil }
+    let bytes = try Files.readFile(paths.plan, limit: 1 << 30)
+    return try? VersionedFile<SavedPlan>(sealed: bytes, by: PlanCoding.decoder).content
   }
 
   /// - Parameter syncs: as for `begin`.

@@ -108,7 +108,8 @@ struct StageSequence {
       shardTenths: stages.map { $0.shardTenths(request) }.max() ?? 0)
     reporter.expect(need)
     try workspace.requireSpace(need)
-    let done = try finishedStages()
+    var done = try finishedStages()
+    try requireConsent(&done)
     if done.isEmpty {
       // An interrupted stage determines itself whether it can resume.
       try workspace.clear(
@@ -118,6 +119,21 @@ struct StageSequence {
     }
     reporter.beginStages(stages.count)
     return done
+  }
+
+  /// Checks that the losses of finished stages are accepted in this run, too, and gives them the
+  /// causes that they have in it.
+  ///
+  /// - Throws: `MigrationError.losses`.
+  private func requireConsent(_ done: inout [Marker]) throws {
+    let losses = done.flatMap(\.losses).map(\.beforeDiscarding)
+    if let refusal = request.lossDecision.decide(losses, keepsNothing: false).refusal {
+      throw MigrationError.losses(store: request.store, refusal)
+    }
+    for place in done.indices {
+      let own = done[place].losses.map(\.beforeDiscarding)
+      done[place].losses = request.lossDecision.decide(own, keepsNothing: false).losses
+    }
   }
 
   /// The store with which a stage begins; stages count from 1.
