@@ -214,7 +214,7 @@ def edited(tool, folder):
 
 
 def consents(tool, folder):
-    """A downgrade loses what the old version lacks, which is asked for."""
+    """A downgrade loses what the old version lacks, which needs consent, and values by choice."""
     store, new = os.path.join(folder, "Old.sqlite"), os.path.join(folder, "New.sqlite")
     file = os.path.join(folder, "receipt.json")
     tool.run("generate", MODEL, "--version", "Library 3", "--rows", 400, "--output", store)
@@ -227,8 +227,12 @@ def consents(tool, folder):
             continue
         require("the status", done.returncode, 0)
         receipt = json.loads(contents(file))
-        if not receipt["losses"] or {x["consent"] for x in receipt["losses"]} != {consent}:
-            return [f"{receipt['losses']}"]
+        chosen = [x for x in receipt["losses"] if x["cause"] == "conversion"]
+        others = [x for x in receipt["losses"] if x not in chosen]
+        if not others or {x["consent"] for x in others} != {consent}:
+            return [f"{others}"]
+        if {x["consent"] for x in chosen} != {"choice"}:
+            return [f"values that became nil: {chosen}"]
     return []
 
 
