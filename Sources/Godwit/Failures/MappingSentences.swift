@@ -99,6 +99,11 @@ extension MappingProblem {
     case .memberOutsidePair: "$member has a value only where onePer has pairIn."
     case .abstractDestination(let entity):
       "\(entity) is abstract, so no objects of it can be made."
+    case .abstractSource(let entity, let concrete):
+      "its source \(entity) is abstract, so onePer has no objects to start from: "
+        + (concrete.isEmpty
+          ? "name a concrete entity."
+          : "write a mapping for each concrete entity (\(ListText(concrete))).")
     case .notOrdered(let entity):
       "sortedBy needs an ordered to-many relationship, and that of \(entity) is not ordered."
     case .sortKeyMissing(let entity, let key):
@@ -232,6 +237,10 @@ extension MappingSetProblem {
     case .related(let link, let otherPiece):
       return "\(piece)\(link.mapping).\(link.property ?? "") refers to objects of \(link.other) of "
         + "\(otherPiece): put both in one mapping model, or relate them by a stored key."
+    case .pairsLeftOut(let mapping, let entity, let relationship):
+      return
+        "the pairs of \(entity).\(relationship), which \(mapping) does not take: add a mapping "
+        + "with source \(entity) and pairIn \(relationship)."
     case .mappingMissing(let link):
       return "\(piece)\(link.mapping).\(link.property ?? "") refers to the mapping \(link.other), "
         + "which does not exist: check the name."

@@ -21,6 +21,9 @@ package struct MappingProblem: Hashable, Sendable {
     case memberOutsidePair
     /// Objects of an abstract entity cannot be made.
     case abstractDestination(String)
+    /// No objects are of an abstract entity, so a mapping makes no new objects of it; its concrete
+    /// subentities.
+    case abstractSource(String, concrete: [String])
     /// A relationship that is not ordered cannot be sorted.
     case notOrdered(entity: String)
     /// A relationship is sorted by what is no attribute of its objects.

@@ -27,6 +27,10 @@ struct NewObjectCheck {
       ] {
         if let name { check(name, of: new, holds: owner, mapping: mapping, note: note) }
       }
+      if let old, old.isAbstract {
+        let concrete = source.family(of: old.name).filter { !$0.isAbstract }.map(\.name)
+        note(.abstractSource(old.name, concrete: concrete.sorted()), nil)
+      }
       if new.isAbstract { note(.abstractDestination(new.name), nil) }
       checkMember(mapping, member: member, isPair: objects.pairRelationship != nil, note: note)
     } else {

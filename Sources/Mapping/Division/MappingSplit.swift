@@ -45,6 +45,9 @@ package struct MappingSetProblem: Error, Hashable, Sendable {
     /// Another mapping model of the set, or the same one, takes the same objects to the same
     /// entity.
     case coveredTwice(mapping: String, otherPiece: String, otherMapping: String)
+    /// A mapping makes objects of the pairs of a relationship, and none does so for an entity that
+    /// has the relationship too.
+    case pairsLeftOut(mapping: String, entity: String, relationship: String)
     /// A value expression refers to objects of a mapping in another piece, which are no longer
     /// known.
     case related(MappingLink, otherPiece: String)
@@ -85,8 +88,8 @@ package struct MappingSet {
   /// Relationships across pieces that a policy must fill by keys that the objects store.
   package private(set) var storedKeyLinks: [MappingLink] = []
 
-  /// Entities that a mapping model on its own leaves out: the objects of those of the source are
-  /// dropped, which its author may have meant.
+  /// Entities that a mapping model on its own leaves out, and entities whose pairs become no
+  /// objects: those of the source are dropped, which its author may have meant.
   package private(set) var leftOut: [MappingSetProblem] = []
   /// Mappings of one model that make the same objects again.
   package private(set) var repeated: [MappingSetProblem] = []
@@ -101,6 +104,7 @@ package struct MappingSet {
     let continued = RenamingMatch.entities(from: source, to: destination).sourceByDestination
     checkCoverage(.source, entities: source.entities) { continued.values.contains($0) }
     checkCoverage(.destination, entities: destination.entities) { _ in true }
+    checkPairs(source)
     checkOverlaps()
     checkLinks(source, destination: destination)
   }
@@ -118,6 +122,38 @@ package struct MappingSet {
       }
       let problem = MappingSetProblem(.notCovered(side, entity: entity.name))
       if pieces.count == 1 { leftOut.append(problem) } else { problems.append(problem) }
+    }
+  }
+
+  /// A mapping takes the objects of one entity, and subentities have the relationship too.
+  private mutating func checkPairs(_ source: ManagedObjectModel) {
+    let mappings = pieces.flatMap(\.mapping.entityMappings)
+    var read = PropertiesRead()
+    for mapping in mappings { read.add(PropertiesRead(mapping: mapping, source: source)) }
+    var noted: Set<[String]> = []
+    for mapping in mappings {
+      guard let name = mapping.newObjects?.pairRelationship,
+        let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+        let owner = source.lineage(of: entity).last(where: {
+          $0.relationships.contains { $0.name == name }
+        }), let relationship = owner.relationships.first(where: { $0.name == name })
+      else { continue }
+      let inverse = source.inverse(of: relationship)?.name
+      let others = source.family(of: relationship.destinationEntityName).filter { !$0.isAbstract }
+      // The other end has all pairs.
+      if let inverse, others.allSatisfy({ read.contains(inverse, of: $0.name) }) { continue }
+      for other in source.family(of: owner.name)
+      where !other.isAbstract && !read.contains(name, of: other.name)
+        && mappings.contains(where: { $0.makesObjects && $0.sourceEntityName == other.name })
+        && !mappings.contains(where: {
+          $0.newObjects?.pairRelationship == name && $0.sourceEntityName == other.name
+        })
+      {
+        guard noted.insert([other.name, name]).inserted else { continue }
+        leftOut.append(
+          MappingSetProblem(
+            .pairsLeftOut(mapping: mapping.name, entity: other.name, relationship: name)))
+      }
     }
   }
 
