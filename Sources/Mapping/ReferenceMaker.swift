@@ -11,6 +11,8 @@ extension ReferenceFates {
     var destination: String?
     var isFiltered: Bool
     var hasPolicy: Bool
+    /// Whether its objects continue no source object, so that look-ups by relationship skip them.
+    var makesNewObjects: Bool
     /// Where it makes an object of each pair: the entities that hold what the owner became, without
     /// which there is no object.
     var pairOwners: Set<String>?
@@ -82,7 +84,7 @@ extension ReferenceFates.Maker {
   /// Whether a relationship leads to objects of another mapping.
   func continues(_ relationship: String, to other: Self) -> Bool {
     (reads[relationship] ?? []).contains { read in
-      (read.through == nil || read.through == other.name)
+      (read.through.map { $0 == other.name } ?? !other.makesNewObjects)
         && other.destination.map { read.holds.contains($0) } ?? false
     }
   }

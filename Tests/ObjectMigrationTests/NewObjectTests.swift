@@ -121,6 +121,18 @@ import Testing
     #expect(report.accounts.entities.allSatisfy { $0.dropped == 0 })
   }
 
+  @Test func `a relationship does not hold new objects of its objects`() throws {
+    var mappings = copies() + [try pairs()]
+    mappings[2].relationshipMappings = [
+      PropertyMapping(name: "books", valueExpression: .destinations(ofRelationship: "books"))
+    ]
+    let (query, _) = try migrate(mappings)
+    #expect(try query.texts(Self.taggings) == ["1 2 1 x", "2 2 8 y", "3 9 1 x"])
+    #expect(
+      try query.texts("SELECT Z_PK || ' ' || ZSHELF FROM ZBOOK ORDER BY Z_PK")
+        == ["2 3", "5 3", "6 3", "7 3", "9 4"])
+  }
+
   @Test func `a pair goes with an object that no mapping takes`() throws {
     let (query, _) = try migrate(copies(leaving: "name == 'y'") + [try pairs()])
     #expect(try query.texts(Self.taggings) == ["1 2 8 y"])

@@ -82,8 +82,8 @@ package struct ReferenceFates: Sendable {
           // objects that only it knows.
           hasPolicy: !isByRows
             && (mapping.ownPolicyClassName != nil || mapping.predicate == nil
-              || names[mapping.name] != 1)
-        )
+              || names[mapping.name] != 1),
+          makesNewObjects: mapping.newObjects != nil)
         maker.note(mapping, source: source, destination: destination)
         makers[name, default: []].append(maker)
       }

@@ -100,7 +100,9 @@ package struct MappingLinks {
         let relationship = source.allRelationships(of: entity).first(where: { $0.name == name })
       else { return destinationTargets(of: property, in: mapping) }
       let family = Set(source.family(of: relationship.destinationEntityName).map(\.name))
-      return mappings.filter { $0.sourceEntityName.map(family.contains) ?? false }.map(\.name)
+      return mappings.filter {
+        $0.newObjects == nil && $0.sourceEntityName.map(family.contains) ?? false
+      }.map(\.name)
     case .mapping(nil), .relationship(nil): return destinationTargets(of: property, in: mapping)
     }
   }

@@ -98,19 +98,23 @@ final class Associations {
 
   // MARK: Looking up
 
-  /// What a source object became, by one mapping or by any, in the order of mappings and keys.
-  func destinations(of source: Place, mapping: Int64?) throws -> [Destination] {
+  /// What a source object became, by one mapping or by any but those skipped, in the order of
+  /// mappings and keys.
+  func destinations(
+    of source: Place, mapping: Int64?, skipping: Set<Int64> = []
+  ) throws -> [Destination] {
     var found: [(mapping: Int64, destination: Destination)] = []
     for set in kept
     where set.sourceTable == source.table && (mapping == nil || set.mapping == mapping)
-      && set.keys.contains(source.key)
+      && !skipping.contains(set.mapping) && set.keys.contains(source.key)
     {
       let place = Place(table: set.destinationTable, key: source.key)
       found.append((set.mapping, Destination(place: place, number: set.number)))
     }
     guard !moved.isEmpty else { return found.map(\.destination) }
     let before = found.count
-    for other in moved where mapping == nil || other == mapping {
+    for other in moved
+    where (mapping == nil || other == mapping) && !skipping.contains(other) {
       let statement = try statements.statement(
         sql: """
           SELECT destination_table, destination, destination_number FROM link.association
@@ -131,15 +135,17 @@ final class Associations {
 
   /// The same, one after the other.
   func forEachDestination(
-    of source: Place, mapping: Int64?, body: (Destination) throws -> Void
+    of source: Place, mapping: Int64?, skipping: Set<Int64> = [],
+    body: (Destination) throws -> Void
   ) throws {
     guard moved.isEmpty else {
-      for found in try destinations(of: source, mapping: mapping) { try body(found) }
+      let all = try destinations(of: source, mapping: mapping, skipping: skipping)
+      for found in all { try body(found) }
       return
     }
     for set in kept
     where set.sourceTable == source.table && (mapping == nil || set.mapping == mapping)
-      && set.keys.contains(source.key)
+      && !skipping.contains(set.mapping) && set.keys.contains(source.key)
     {
       let place = Place(table: set.destinationTable, key: source.key)
       try body(Destination(place: place, number: set.number))

@@ -13,7 +13,7 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
     return try lookUp(sources, mapping: number)
   }
 
-  /// What any mapping of this worker made of the source objects.
+  /// What any mapping of this worker made of the source objects, new objects excepted.
   ///
   /// - Throws: `ObjectMigrationError` where another worker makes objects of their entity.
   package func destinations(of sources: [any EvaluatedObject]) throws -> [any EvaluatedObject] {
@@ -28,8 +28,10 @@ extension ObjectMigrationManager: PolicyManager, MigrationLookups {
       if mapping == nil, foreignSources.contains(source.entityName) {
         throw destinationContext.beyond(source.entityName)
       }
-      return try associations.destinations(of: Associations.Place(source), mapping: mapping)
-        .compactMap(destination)
+      return try associations.destinations(
+        of: Associations.Place(source), mapping: mapping,
+        skipping: mapping == nil ? newObjectNumbers : []
+      ).compactMap(destination)
     }
   }
 

@@ -232,7 +232,10 @@ final class MappingPlan {
     var targets: [ObjectPlace] = []
     for place in sources {
       let key = Associations.Place(table: Int64(place.facts.tableIndex), key: place.key)
-      try manager.associations.forEachDestination(of: key, mapping: lookUp.mapping) { found in
+      let skipped = lookUp.mapping == nil ? manager.newObjectNumbers : []
+      try manager.associations.forEachDestination(
+        of: key, mapping: lookUp.mapping, skipping: skipped
+      ) { found in
         guard let target = manager.place(found: found) else { return }
         guard lookUp.destination.targetNames.contains(target.facts.name) else {
           throw lookUp.destination.refusal(of: target.facts.name, owner: object)

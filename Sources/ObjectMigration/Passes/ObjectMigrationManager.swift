@@ -27,6 +27,9 @@ package final class ObjectMigrationManager {
   /// The mappings whose objects others make, and the source entities that those take.
   let foreignNames: Set<String>
   let foreignSources: Set<String>
+  /// The numbers of mappings of new objects: these continue no source object, so look-ups by
+  /// relationship skip them.
+  let newObjectNumbers: Set<Int64>
   private var policies: [String: any MigrationPolicy] = [:]
   private(set) var mappingObjects: [String: MappingObject] = [:]
   private var plans: [String: MappingPlan] = [:]
@@ -60,6 +63,8 @@ package final class ObjectMigrationManager {
     mappingNumbers = Dictionary(
       model.entityMappings.enumerated().map { ($1.name, Int64($0)) },
       uniquingKeysWith: { first, _ in first })
+    newObjectNumbers = Set(
+      model.entityMappings.enumerated().filter { $1.newObjects != nil }.map { Int64($0.offset) })
     managerObject = ManagerObject(self)
   }
 
