@@ -110,6 +110,21 @@ struct NewObjectCheckTests {
     #expect(reasons([twice]) == [.filledTwice])
   }
 
+  @Test func `the attribute that holds the value has one`() throws {
+    let strict = try ManagedObjectModel(
+      entities: new.entities.map {
+        var entity = $0
+        if entity.name == "Author" {
+          entity.attributes = [.mandatory("name"), .mandatory("born", .integer32)]
+        }
+        return entity
+      })
+    let mapping = MappingModel(entityMappings: copies() + [try values()])
+      .completingCopies(from: old, to: strict)
+    let check = MappingCheck(models: [mapping], source: old, destination: strict)
+    #expect(check.valuesLeftOut.map(\.attribute) == ["born"])
+  }
+
   private func sorted(_ path: String, in relationship: String, of entity: String) -> [EntityMapping]
   {
     var mappings = copies()

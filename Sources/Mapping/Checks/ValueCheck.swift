@@ -202,6 +202,7 @@ extension ManagedObjectModel {
       guard !attribute.isOptional, !attribute.isTransient, attribute.derivation == nil else {
         return false
       }
+      if let objects = mapping.newObjects, objects.attribute == attribute.name { return false }
       guard
         let expression = mapping.attributeMappings.first(where: { $0.name == attribute.name })?
           .valueExpression
