@@ -126,7 +126,10 @@ package struct PreparedMigration: Sendable {
     if let inferred = step.inferred {
       // Other errors are reported as in an inferred step.
       let names = Set(inferred.settings.map(\.property))
-      problems.removeAll { $0.property.map { !names.contains($0) } ?? false }
+      problems.removeAll { problem in
+        if case .abstractDestination = problem.reason { return true }
+        return problem.property.map { !names.contains($0) } ?? false
+      }
     }
     guard problems.isEmpty else {
       throw MigrationError.mappingProblems(step.mappings.map { FilePath($0.name) }, problems)

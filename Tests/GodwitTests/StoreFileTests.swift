@@ -87,6 +87,25 @@ import Testing
     #expect(try await migration.run().steps.map(\.mappings) == [[FilePath(file.path)]])
   }
 
+  @Test func `an inferred mapping to an entity that became abstract is open and refused`() throws {
+    func animals(_ more: String) -> String {
+      "<entity name=\"Animal\"\(more)>\(Model.attribute("name", "String"))</entity>"
+        + "<entity name=\"Cat\" parentEntity=\"Animal\"/>"
+    }
+    let given = try GivenStore(animals(""), animals(" isAbstract=\"YES\""))
+    let inferred = try MappingModelFile(inferredFrom: given.version("1"), to: given.version("2"))
+    #expect(
+      inferred.openValues == [
+        "IEM_Transform_Animal: the destination entity Animal is abstract, and objects need a "
+          + "concrete one: name a concrete entity, or remove the mapping."
+      ])
+    let refused = #expect(throws: MigrationFailure.self) {
+      try MappingModelFile.check(
+        [inferred], from: FilePath(given.version("1").path), to: FilePath(given.version("2").path))
+    }
+    #expect(refused?.sentences.dropFirst().map { $0 } == inferred.openValues)
+  }
+
   @Test func `a mapping model takes no other file's place and fits no other model`() throws {
     let given = try GivenStore(Model.note, Model.longNote)
     let inferred = try MappingModelFile(

@@ -160,4 +160,34 @@ struct MappingCheckTests {
       reasons(mapping(policy: "P", destination: "Thing"))
         == [.entityMissing(.destination, "Thing")])
   }
+
+  @Test func `objects need a concrete destination`() throws {
+    let models = try (
+      old: ManagedObjectModel(
+        Entity("Item", [.optional("code")]), Entity("Part", in: "Item"),
+        Entity("Thing", isAbstract: true)),
+      new: ManagedObjectModel(
+        Entity("Item", isAbstract: true, [.mandatory("code")]), Entity("Part", in: "Item"),
+        Entity("Thing", isAbstract: true))
+    )
+    func problems(_ source: String, _ destination: String, policy: String? = nil)
+      -> [MappingProblem.Reason]
+    {
+      var mapping = EntityMapping(
+        name: "One", kind: .transform, source: source, destination: destination)
+      mapping.migrationPolicyClassName = policy
+      mapping.attributeMappings = [
+        PropertyMapping(name: "code", valueExpression: .source(name: "code"))
+      ].filter { _ in source != "Thing" }
+      return MappingCheck(
+        models: [MappingModel(entityMappings: [mapping])], source: models.old,
+        destination: models.new
+      ).problems.map(\.reason)
+    }
+    #expect(problems("Item", "Item") == [.abstractDestination("Item")])
+    #expect(problems("Item", "Part").isEmpty)
+    // No objects are of the source entity, and a policy makes what it wants.
+    #expect(problems("Thing", "Thing").isEmpty)
+    #expect(problems("Item", "Item", policy: "Choosing").isEmpty)
+  }
 }

@@ -1,6 +1,7 @@
 import Expressions
 import Mapping
 import ObjectModel
+import TestSupport
 import Testing
 
 struct RowCallsTests {
@@ -87,6 +88,21 @@ struct RowCallsTests {
       try calls("text != ''", allowsFilters: false)
     }
     #expect(watched?.reason == .watched)
+  }
+
+  @Test func `a policy for an abstract destination makes the objects itself`() throws {
+    let source = try ManagedObjectModel(Entity("Item", [.optional("code")]))
+    let destination = try ManagedObjectModel(
+      Entity("Item", isAbstract: true, [.optional("code")]), Entity("Part", in: "Item"))
+    var mapping = EntityMapping(
+      name: "ItemToItem", kind: .custom, source: "Item", destination: "Item")
+    mapping.migrationPolicyClassName = "Choosing"
+    let fallback = #expect(throws: RowFallback.self) {
+      try RowCalls(
+        mapping: MappingModel(entityMappings: [mapping]), source: source,
+        destination: destination, independentPolicies: ["Choosing"], allowsFilters: true)
+    }
+    #expect(fallback?.reason == .policy("Choosing"))
   }
 
   @Test func `another expression, a policy and a shared entity keep objects together`() throws {

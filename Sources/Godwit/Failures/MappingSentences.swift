@@ -98,7 +98,8 @@ extension MappingProblem {
     case .filledTwice: "onePer fills it, and the mapping fills it again; remove one of the two."
     case .memberOutsidePair: "$member has a value only where onePer has pairIn."
     case .abstractDestination(let entity):
-      "\(entity) is abstract, so no objects of it can be made."
+      "the destination entity \(entity) is abstract, and objects need a concrete one: name a "
+        + "concrete entity, or remove the mapping."
     case .abstractSource(let entity, let concrete):
       "its source \(entity) is abstract, so onePer has no objects to start from: "
         + (concrete.isEmpty
@@ -154,6 +155,12 @@ extension AttributeType {
 }
 
 extension MappingCheck {
+  /// The mappings of objects to an abstract entity, one sentence each.
+  package var abstractSentences: [String] {
+    problems.filter { if case .abstractDestination = $0.reason { true } else { false } }
+      .map(\.sentence)
+  }
+
   /// The mandatory attributes that get no value, one sentence each.
   package var openSentences: [String] {
     valuesLeftOut.map {
@@ -231,16 +238,16 @@ extension MappingSetProblem {
     case .removed(let entity):
       return "the source entity \(entity), which the destination model lacks: its objects are "
         + "dropped."
+    case .pairsLeftOut(let mapping, let entity, let relationship):
+      return
+        "the pairs of \(entity).\(relationship), which \(mapping) does not take: add a mapping "
+        + "with source \(entity) and pairIn \(relationship)."
     case .coveredTwice(let mapping, let otherPiece, let other):
       return "\(piece)\(mapping) makes the same objects as \(other) of \(otherPiece): leave one "
         + "out, or give both filters that exclude each other."
     case .related(let link, let otherPiece):
       return "\(piece)\(link.mapping).\(link.property ?? "") refers to objects of \(link.other) of "
         + "\(otherPiece): put both in one mapping model, or relate them by a stored key."
-    case .pairsLeftOut(let mapping, let entity, let relationship):
-      return
-        "the pairs of \(entity).\(relationship), which \(mapping) does not take: add a mapping "
-        + "with source \(entity) and pairIn \(relationship)."
     case .mappingMissing(let link):
       return "\(piece)\(link.mapping).\(link.property ?? "") refers to the mapping \(link.other), "
         + "which does not exist: check the name."

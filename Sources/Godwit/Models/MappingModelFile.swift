@@ -30,8 +30,10 @@ public struct MappingModelFile: Sendable {
   public var entityMappings: [EntityMapping] { mapping.entityMappings.map { EntityMapping($0) } }
   /// What could not be inferred and why; empty unless the mapping model was inferred.
   public let refusals: [MigrationFailure.Reason]
-  /// The mandatory attributes that get no value, one sentence each; empty unless the mapping model
-  /// was inferred.
+  /// The parts that need a decision, one sentence each.
+  ///
+  /// These are mandatory attributes that get no value, and mappings to entities that became
+  /// abstract. Empty unless the mapping model was inferred.
   public let openValues: [String]
   /// The entity mappings that make one object per pair of a many-to-many relationship which the
   /// destination lacks; they were added to what can be inferred.
@@ -78,7 +80,8 @@ public struct MappingModelFile: Sendable {
         models: [proposal.mapping], source: source, destination: destination)
       return Self(
         proposal.mapping, versions: MappingFile.Versions(from: source, to: destination),
-        refusals: inference.refusals.map { .init($0) }, openValues: check.openSentences,
+        refusals: inference.refusals.map { .init($0) },
+        openValues: check.abstractSentences + check.openSentences,
         added: proposal.added,
         unread: zip(places, [source, destination]).flatMap {
           $1.unreadHashedSentences(of: "\($0)")

@@ -19,7 +19,7 @@ package struct MappingProblem: Hashable, Sendable {
     case filledTwice
     /// An expression names the other object of a pair, and the mapping makes no objects of pairs.
     case memberOutsidePair
-    /// Objects of an abstract entity cannot be made.
+    /// A mapping makes objects of an abstract entity, which has none.
     case abstractDestination(String)
     /// No objects are of an abstract entity, so a mapping makes no new objects of it; its concrete
     /// subentities.
@@ -128,7 +128,14 @@ package struct MappingCheck {
       if let old { check(expression, of: old, mapping: mapping.name, property: nil) }
     }
     if let old, let predicate = mapping.filter { check(predicate, of: old, mapping: mapping.name) }
-    if let old, mapping.makesObjects { checkValues(of: mapping, old: old, new: new) }
+    if let old, mapping.makesObjects {
+      // Objects of an abstract source entity do not exist; new ones are checked elsewhere.
+      if !old.isAbstract, new.isAbstract, mapping.newObjects == nil {
+        problems.append(
+          MappingProblem(mapping: mapping.name, reason: .abstractDestination(new.name)))
+      }
+      checkValues(of: mapping, old: old, new: new)
+    }
   }
 
   /// Checks the results of property expressions, as far as the models show them.

@@ -38,6 +38,10 @@ struct RowCheck {
       if let policy = entityMapping.ownPolicyClassName { throw fail(.policy(policy)) }
       return []
     }
+    // Without a policy the mapping is refused; a policy may make objects of subentities.
+    if new.isAbstract, !old.isAbstract, let policy = entityMapping.ownPolicyClassName {
+      throw fail(.policy(policy))
+    }
     guard let predicate = entityMapping.predicate else { throw fail(.selection) }
     if mayTell(time: predicate) { throw fail(.moment) }
     if let other = mapping.entityMappings.first(where: {
