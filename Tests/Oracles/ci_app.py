@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 
-from installing import expect, run
+from installing import QUICKLY, expect, run
 from json_schema import Schema
 from packaging import EXAMPLES, Release, script
 from run import Failure, parser, run_cases
@@ -312,7 +312,7 @@ def main():
     options = parser(__doc__, needs_corpus=False).parse_args()
     tool = os.path.abspath(options.godwit)
     with tempfile.TemporaryDirectory(prefix="godwit-release-") as folder:
-        release = Release(tool, folder)
+        release = Release(tool, folder, QUICKLY)
         cases = [("the judges", the_judges), ("the workflow with a wheel", sound(release)),
                  ("a backup", backup(tool))]
         cases += [(name, lambda f, b=broken: b(Checkout(tool, f))) for name, broken in (

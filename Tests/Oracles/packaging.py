@@ -26,9 +26,10 @@ PASSED_OVER = ("statically-linked-binary", "embedded-library", "custom-library-s
 class Release:
     """The files that scripts/release makes of a build."""
 
-    def __init__(self, tool, folder):
+    def __init__(self, tool, folder, environment=None):
         self.tool, self.folder = tool, os.path.join(folder, "release")
-        status, told = run(os.path.join(ROOT, "scripts", "release"), "--built", tool, self.folder)
+        status, told = run(os.path.join(ROOT, "scripts", "release"), "--built", tool, self.folder,
+                           environment=environment)
         if status:
             raise Failure(f"no release: {told[-400:]}")
 
