@@ -65,6 +65,27 @@ package struct SortKey: Hashable, Sendable, Codable {
   }
 }
 
+extension ManagedObjectModel {
+  /// Whether a mapping makes objects of some pairs of a relationship, from either end.
+  ///
+  /// The model then continues the relationship, so pairs that are left out are no removal.
+  func hasPairs(
+    of relationship: Relationship, in entity: Entity, by mappings: some Sequence<EntityMapping>
+  ) -> Bool {
+    let inverse = inverseWithOwner(of: relationship)
+    let ends =
+      [(entity, relationship.name)] + (inverse.map { [($0.entity, $0.relationship.name)] } ?? [])
+    return mappings.contains { mapping in
+      guard let objects = mapping.newObjects, objects.keepsPairs,
+        let owner = mapping.sourceEntityName.flatMap({ self.entity(name: $0) })
+      else { return false }
+      return ends.contains { end, name in
+        name == objects.pairRelationship && root(of: end).name == root(of: owner).name
+      }
+    }
+  }
+}
+
 extension MappingModel {
   /// The mappings whose objects a relationship of the destination can hold.
   package func makers(

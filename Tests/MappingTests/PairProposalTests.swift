@@ -105,6 +105,19 @@ struct PairProposalTests {
       ])
   }
 
+  @Test func `pairs that are left out are no removal by the model`() throws {
+    let models = try Models(isOrdered: true)
+    var mapping = models.proposal().mapping
+    mapping.entityMappings.removeAll { $0.name == "LinkPairsOfNovel" }
+    let losses = MappingLosses(models: [mapping], source: models.old, destination: models.new)
+    let lost = losses.possible.filter { $0.entity == "Novel" }
+    #expect(lost.map(\.kind) == [.relationship("tags")])
+    #expect(lost.map(\.cause) == [.unmappedProperty])
+    mapping.entityMappings.removeAll { $0.newObjects != nil }
+    let all = MappingLosses(models: [mapping], source: models.old, destination: models.new)
+    #expect(Set(all.possible.map(\.cause)) == [.removed])
+  }
+
   @Test func `new objects need source objects of a concrete entity`() throws {
     let models = try Models(isAbstract: true, isOrdered: true)
     var mapping = models.proposal().mapping

@@ -122,7 +122,7 @@ package struct MappingLosses: Hashable, Sendable {
     for relationship in source.allRelationships(of: entity).sorted(by: { $0.name < $1.name })
     where !relationship.isTransient {
       let isDropped = isDropped(relationship.name, among: \.droppedRelationships)
-      let cause: LossCause = isDropped ? .removed : .unmappedProperty
+      let cause = cause(of: relationship, in: entity, isDropped: isDropped)
       let readers = takers.indices.filter {
         reads[takers[$0]].contains(relationship.name, of: entity.name)
       }
@@ -144,6 +144,15 @@ package struct MappingLosses: Hashable, Sendable {
     }
     addConversions(entity, takers: takers)
     if isDivided { divisions.append(division) }
+  }
+
+  /// The cause of references that are left behind; a model that has objects of some pairs does not
+  /// remove the others.
+  private func cause(
+    of relationship: Relationship, in entity: Entity, isDropped: Bool
+  ) -> LossCause {
+    isDropped && !source.hasPairs(of: relationship, in: entity, by: mappings)
+      ? .removed : .unmappedProperty
   }
 
   /// Notes the references that nothing reads, from neither end.

@@ -166,6 +166,7 @@ extension ReferenceFates {
         ).droppedRelationships.contains(place.relationship.name)
       }
     return isDropped
+      && !source.hasPairs(of: place.relationship, in: old, by: pairMappings)
       ? mark(PossibleLoss(entity: old.name, kind: .relationship(place.relationship.name)))
       : .unmappedProperty
   }

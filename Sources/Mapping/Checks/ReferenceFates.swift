@@ -52,6 +52,8 @@ package struct ReferenceFates: Sendable {
   let isInferred: Bool
   let mark: @Sendable (PossibleLoss) -> LossCause
   let makers: [String: [Maker]]
+  /// The mappings that make objects of pairs.
+  let pairMappings: [EntityMapping]
   /// Why objects go that no mapping takes, by entities without a mapping.
   let causes: [String: LossCause]
 
@@ -89,6 +91,9 @@ package struct ReferenceFates: Sendable {
       }
     }
     self.makers = makers
+    pairMappings = models.flatMap(\.entityMappings).filter {
+      $0.newObjects?.pairRelationship != nil
+    }
     let unmade = source.entities.filter { !$0.isAbstract && makers[$0.name] == nil }
     let continued =
       unmade.isEmpty
