@@ -60,9 +60,25 @@ package struct SourceFingerprint: Hashable, Codable, Sendable {
   }
 
   /// Whether the main file is the same, whatever is next to it.
+  ///
+  /// The number of the file system is not compared: after a restart of the system it may be another
+  /// one, such as for Btrfs, NFS and overlays.
   func hasSameMainFile(as other: SourceFingerprint) -> Bool {
-    (device, inode, bytes, modified, changeCounter)
-      == (other.device, other.inode, other.bytes, other.modified, other.changeCounter)
+    (inode, bytes, modified, changeCounter)
+      == (other.inode, other.bytes, other.modified, other.changeCounter)
+  }
+
+  /// Whether the main file and what is next to it are the same.
+  package static func == (one: SourceFingerprint, other: SourceFingerprint) -> Bool {
+    one.hasSameMainFile(as: other)
+      && (one.walBytes, one.walHeader, one.walModified, one.journalBytes)
+        == (other.walBytes, other.walHeader, other.walModified, other.journalBytes)
+  }
+
+  /// Hashes what distinguishes most stores.
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(inode)
+    hasher.combine(modified)
   }
 }
 

@@ -45,6 +45,7 @@ struct InstantSwap {
         made, mode: .readWrite, options: [.create, .exclusiveCreate, .noFollow],
         permissions: .ownerReadWrite)
       return try file.closeAfter {
+        var notes: [HandoverNote] = []
         do {
           // Its lock shows others that it is not abandoned.
           _ = try FileLock.holds(file, path: made)
@@ -56,7 +57,7 @@ struct InstantSwap {
           FaultPoint.instantWritten.reached()
           try keep(kept, status)
           FaultPoint.instantKept.reached()
-          try NameExchange(
+          notes = try NameExchange(
             store: store, old: lock, new: new, oldName: kept, newName: made, keepsNew: false
           ).run(reached: .instantSwapped)
         } catch {
@@ -64,7 +65,6 @@ struct InstantSwap {
           _ = try? Self.removeUnfinished(of: store, among: [])
           throw error
         }
-        var notes: [HandoverNote] = []
         let folder = Files.parent(of: store)
         HandoverNote.collect(.notSynced, at: folder, in: &notes) {
           try Files.syncDirectory(folder)

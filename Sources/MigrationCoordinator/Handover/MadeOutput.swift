@@ -16,16 +16,15 @@ struct MadeOutput: Codable, Hashable {
   private var options: Options
   private var models: ModelChecksums
 
-  /// The file of an output, whatever its name.
+  /// The file of an output, whatever its name; without the number of its file system, which may be
+  /// another one after a restart of the system.
   private struct File: Codable, Hashable {
-    var device: UInt64
     var inode: UInt64
     var bytes: Int64
     var modified: Int64
 
     init(_ status: FileStatus) {
-      (device, inode, bytes) = (status.device, status.inode, status.size)
-      modified = status.modified
+      (inode, bytes, modified) = (status.inode, status.size, status.modified)
     }
   }
 

@@ -31,9 +31,10 @@ struct NameExchange {
 
   /// Gives the new file the name, unless a process has opened the old one for writing in time.
   ///
+  /// - Returns: what failed once the new file had the name for good.
   /// - Throws: `StoreError` with `openForWriting`, and whatever the renaming does. The old file has
   ///   the name then.
-  func run(reached point: FaultPoint) throws {
+  func run(reached point: FaultPoint) throws -> [HandoverNote] {
     // A process that is found only after the rename means a way back, which a kill can prevent.
     try SourceAccess.requireNoWriters(of: store, holding: old)
     let oldFile = try old.status
@@ -45,10 +46,14 @@ struct NameExchange {
     }
     point.reached()
     let writers = writers(of: oldFile)
-    if writers.isEmpty { return }
+    if writers.isEmpty { return [] }
     guard hasGivenBack() else {
       // An old file without any name has no other reader.
-      return try retire(old, keepsContent: oldName != nil)
+      var notes: [HandoverNote] = []
+      HandoverNote.collect(.notRemoved, at: FilePath("\(store) (deleted)"), in: &notes) {
+        try retire(old, keepsContent: oldName != nil)
+      }
+      return notes
     }
     try retire(new, keepsContent: keepsNew)
     throw StoreError(problem: .openForWriting(by: writers), store: store)

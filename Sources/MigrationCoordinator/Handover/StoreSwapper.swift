@@ -46,8 +46,9 @@ struct StoreSwapper {
     return try withExtendedLifetime(lock) {
       try settling.settle()
       if fingerprint.hasLog { try settled?(SourceFingerprint(of: store)) }
+      let notes: [HandoverNote]
       do {
-        try NameExchange(
+        notes = try NameExchange(
           store: store, old: lock, new: newLock ?? RegionLock.ofStore(result),
           oldName: nameOld(besides: result), newName: result,
           keepsNew: restored != nil
@@ -57,7 +58,7 @@ struct StoreSwapper {
         _ = try? journal.recover()
         throw error
       }
-      return cleanUp()
+      return notes + cleanUp()
     }
   }
 
@@ -130,7 +131,7 @@ struct StoreSwapper {
     if notes.isEmpty {
       HandoverNote.collect(.notRemoved, at: OldExternalFiles.folder(of: store), in: &notes) {
         // That of a rollback stays until the rollback is recorded.
-        try journal.recover(keepsJournal: restored != nil)
+        try journal.recover(isSynced: true, keepsJournal: restored != nil)
       }
     }
     return notes

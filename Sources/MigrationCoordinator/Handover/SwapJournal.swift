@@ -24,13 +24,18 @@ struct SwapJournal {
   struct Identity: Hashable, Codable {
     var device: UInt64
     var inode: UInt64
+    /// The start of the system; after another one, the file system may have another number.
+    var boot: [UInt8]?
 
-    init(_ status: FileStatus) { (device, inode) = (status.device, status.inode) }
+    init(_ status: FileStatus) {
+      (device, inode, boot) = (status.device, status.inode, Processes.bootID)
+    }
 
     /// Whether a regular file of that name is this one.
     func isThere(_ path: FilePath) throws -> Bool {
       let status = try Files.fileStatusIfPresent(path, followLinks: false)
-      return status?.kind == .file && status.map { Identity($0) } == self
+      guard let status, status.kind == .file, status.inode == inode else { return false }
+      return status.device == device || boot != nil && boot != Processes.bootID
     }
   }
 
@@ -117,9 +122,12 @@ struct SwapJournal {
   ///
   /// - Parameters:
   ///   - isLocked: whether this process keeps everybody else from the destination.
+  ///   - isSynced: whether the new name is on the disk already.
   ///   - keepsJournal: whether the journal stays, until all that follows is done as well.
   @discardableResult
-  func recover(isLocked: Bool = false, keepsJournal: Bool = false) throws -> Recovery {
+  func recover(
+    isLocked: Bool = false, isSynced: Bool = false, keepsJournal: Bool = false
+  ) throws -> Recovery {
     var recovery = Recovery.undone
     if let edit = try entry()?.edit {
       recovery = try recover(edit, isLocked: isLocked)
@@ -128,7 +136,7 @@ struct SwapJournal {
       if isNamed {
         recovery = .ended
         // A kill may have come before the new name was on the disk.
-        try Files.syncDirectory(Files.parent(of: destination))
+        if !isSynced { try Files.syncDirectory(Files.parent(of: destination)) }
       }
       if let replaced = entry.replaced {
         if isNamed {
