@@ -137,6 +137,8 @@ package struct MigrationRequest: Sendable {
     var request = self
     request.store = try Files.resolved(store)
     request.output = try output.map { try Files.resolvedFolder(of: $0) }
+    // With an output the old store stays.
+    request.discardsOld = discardsOld && output == nil
     request.work = try work.map { folder in
       try Files.fileStatusIfPresent(folder) == nil
         ? Files.resolvedFolder(of: folder) : Files.resolved(folder)

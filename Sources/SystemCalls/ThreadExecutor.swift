@@ -1,7 +1,7 @@
 /// Runs tasks on threads of its own, as many as it is given: a task that waits for a disk holds up
 /// no other, as it would on the threads of the system, one for each processor.
 package final class ThreadExecutor: TaskExecutor {
-  private let jobs = Handover<UnownedJob>(most: .max)
+  private let jobs = ElementQueue<UnownedJob>(most: .max)
 
   /// Starts the threads, which run until the process ends; nil where the system has none left.
   package init?(threads: Int) {

@@ -105,14 +105,15 @@ final class VerificationRun {
     var schema = try StoreSchema(last.destination)
     schema.history = source.history?.grown(for: last.destination)
     let found = schema.found(in: catalog)
-    let stages = try Stages(order: order, old: old, schema: source, affinity: affinity)
+    let expected = try ExpectedSteps(order: order, old: old, schema: source, affinity: affinity)
     var single: ShownRows?
     if order.steps.count == 1, order.steps[0].mappings.isEmpty {
-      single = try show(found, reading: try stages.reading(order.steps[0]), in: old, isCopy: false)
+      single = try show(
+        found, reading: try expected.reading(order.steps[0]), in: old, isCopy: false)
     }
     try noteLostRows(source, sound: single?.sound ?? [])
     try judge("sqlite_schema") { try compareSchema(found, from: source) }
-    let maxima = try compareObjects(found, stages: stages, single: single)
+    let maxima = try compareObjects(found, expected: expected, single: single)
     try compareDerived(schema, from: source)
     try compareTrees(schema)
     if let tables = schema.history {
@@ -137,26 +138,26 @@ final class VerificationRun {
 
   /// Compares all rows, and returns the highest primary keys that the new store should record.
   private func compareObjects(
-    _ found: FoundSchema, stages: Stages, single: ShownRows?
+    _ found: FoundSchema, expected: ExpectedSteps, single: ShownRows?
   ) throws -> [String: Int64] {
     expect(rows: rowCount(found: found))
     if let single {
       try compareRows(found, shown: single, in: old, isCopy: false, tolerance: nil)
       try noteRemovals(single.reading, in: old)
-      return stages.maxima(after: single.reading)
+      return expected.maxima(after: single.reading)
     }
     for (number, step) in order.steps.enumerated() {
       publish("carrying step \(number + 1) of \(order.steps.count) out", fraction: 0)
-      try stages.carryOut(step) { try noteRemovals($0, in: stages.store) }
+      try expected.carryOut(step) { try noteRemovals($0, in: expected.store) }
     }
-    for what in stages.notJudged { report.cannotJudge(what) }
+    for what in expected.notJudged { report.cannotJudge(what) }
     let reading = StepReading(
-      source: stages.schema, destination: stages.schema,
-      match: StepMatch(identityOf: stages.schema.model))
-    let shown = try show(found, reading: reading, in: stages.store, isCopy: true)
+      source: expected.schema, destination: expected.schema,
+      match: StepMatch(identityOf: expected.schema.model))
+    let shown = try show(found, reading: reading, in: expected.store, isCopy: true)
     try compareRows(
-      found, shown: shown, in: stages.store, isCopy: true, tolerance: Tolerance(stages.history))
-    return stages.maxima
+      found, shown: shown, in: expected.store, isCopy: true, tolerance: Tolerance(expected.history))
+    return expected.maxima
   }
 
   private func compareRows(

@@ -70,12 +70,12 @@ import Testing
       threads.insert(Processes.currentThread)
     }
     let step = try given.order.steps[0]
-    let stages = try Stages(
+    let expected = try ExpectedSteps(
       order: try given.order, old: run.old, schema: try #require(run.source),
       affinity: run.affinity)
     let found = try StoreSchemaOf.after.found(in: run.catalog)
     let shown = try run.show(
-      found, reading: try stages.reading(step), in: run.old, isCopy: false)
+      found, reading: try expected.reading(step), in: run.old, isCopy: false)
     #expect(shown.results["ZBOOK"]?.isWhole == true)
     #expect(shown.results["ZBOOK"]?.rows == 2504)
     #expect(shown.results["Z_2TAGS"]?.isWhole == true)

@@ -9,8 +9,10 @@ package import SystemPackage
 extension MigrationRequest {
   /// The rules by which this request accepts losses.
   package var lossDecision: LossDecision {
+    // That of a stage has an output of its own, and discards what the whole migration does.
+    let discards = discardsOld && (output == nil || isIntermediate)
     var decision = LossDecision(
-      consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discardsOld && output == nil)
+      consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discards)
     decision.convertsValues = rules.defectChoices.values == .convert
     decision.dropsHistory = rules.history == .drop
     return decision

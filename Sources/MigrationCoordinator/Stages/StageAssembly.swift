@@ -14,7 +14,6 @@ import SystemPackage
 /// The last part of a stage: from the shards of its workers to a verified result with accounts.
 struct StageAssembly {
   let request: MigrationRequest
-  let lossDecision: LossDecision
   let survey: StoreSurvey
   let stage: Stage
   let paths: MigrationPaths
@@ -119,7 +118,7 @@ struct StageAssembly {
     let (accounts, losses) = try assessment.settled(
       saved.plan, manifests: manifests, summary: summary, moved: moved)
     report.accounts = [accounts]
-    report.losses = try lossDecision.require(losses, of: survey, store: request.store)
+    report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
   }
 
   /// Adds the accounts of references, once all of them are in the result.

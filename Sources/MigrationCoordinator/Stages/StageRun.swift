@@ -19,8 +19,6 @@ import SystemPackage
 struct StageRun {
   /// The request with the stage's own source as `store`.
   let request: MigrationRequest
-  /// What the user accepts of the whole migration.
-  let lossDecision: LossDecision
   let survey: StoreSurvey
   let stage: Stage
   let workspace: Workspace
@@ -39,8 +37,8 @@ struct StageRun {
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     try request.requireSupported(survey)
     let assessment = try assessment(reporter)
-    try assessment.requirePossible(store: request.store, accepting: lossDecision)
-    _ = try lossDecision.require(assessment.losses, of: survey, store: request.store)
+    try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
+    _ = try request.lossDecision.require(assessment.losses, of: survey, store: request.store)
     reporter.enter(.planning)
     var input = StageInput(request: request, survey: survey, assessment: assessment)
     input.folder = Files.parent(of: paths.result)
@@ -67,7 +65,7 @@ struct StageRun {
     ) { done, all in
       reporter.look(at: done, of: all)
     }
-    guard assessment.leavesConstraints, !assessment.isPossible(accepting: lossDecision)
+    guard assessment.leavesConstraints, !assessment.isPossible(accepting: request.lossDecision)
     else { return assessment }
     return try StageAssessment(stage: stage, survey: survey, request: request)
   }
@@ -80,7 +78,7 @@ struct StageRun {
     guard assessment.leavesConstraints, !(error is CancellationError) else { return nil }
     do {
       try StageAssessment(stage: stage, survey: survey, request: request)
-        .requirePossible(store: request.store, accepting: lossDecision)
+        .requirePossible(store: request.store, accepting: request.lossDecision)
       return nil
     } catch let refusal as MigrationError {
       // What was made is of no use to a later run.
@@ -136,7 +134,7 @@ struct StageRun {
     let results = try await runWorkers(
       input, assessment: assessment, saved: saved, engine: engine, reporter: reporter)
     return try StageAssembly(
-      request: request, lossDecision: lossDecision, survey: survey, stage: stage, paths: paths,
+      request: request, survey: survey, stage: stage, paths: paths,
       input: input,
       assessment: assessment, saved: saved, frame: frame
     ).run(results, engine: engine, reporter: reporter)

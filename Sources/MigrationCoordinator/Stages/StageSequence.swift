@@ -200,7 +200,7 @@ struct StageSequence {
     let survey = number == 1 ? survey : try survey(of: own.store, stage: stage)
     guard stages.count > 1 else {
       return try await StageRun(
-        request: own, lossDecision: request.lossDecision, survey: survey, stage: stage,
+        request: own, survey: survey, stage: stage,
         workspace: workspace, launcher: launcher, logger: logger
       ).run(reporter)
     }
@@ -217,7 +217,7 @@ struct StageSequence {
     defer { inner.end() }
     do {
       return try await StageRun(
-        request: own, lossDecision: request.lossDecision, survey: survey, stage: stage,
+        request: own, survey: survey, stage: stage,
         workspace: workspace, launcher: launcher, logger: logger
       ).run(inner)
     } catch {

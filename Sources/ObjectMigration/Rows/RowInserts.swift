@@ -19,7 +19,7 @@ final class RowInserts: @unchecked Sendable {
     let values: [StoredValue]
   }
 
-  private let batches = Handover<[Row]>(most: 1)
+  private let batches = ElementQueue<[Row]>(most: 1)
   private let done = DispatchSemaphore(value: 0)
   private let failure = Mutex<(any Error)?>(nil)
   /// How many batches were given whose end was not waited for.

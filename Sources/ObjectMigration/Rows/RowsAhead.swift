@@ -36,7 +36,7 @@ final class RowsAhead: @unchecked Sendable {
   }
 
   private let order: Order
-  private let batches: Handover<[Row]>
+  private let batches: ElementQueue<[Row]>
   private let failure = Mutex<(any Error)?>(nil)
   private var thread: BackgroundThread?
 
@@ -46,7 +46,7 @@ final class RowsAhead: @unchecked Sendable {
   /// Begins to read; nil where no thread can be started.
   init?(_ order: Order) {
     self.order = order
-    batches = Handover(
+    batches = ElementQueue(
       most: Self.mostBatches, mostWeight: 2 * ObjectContext.batchBytes(memory: order.memory))
     guard let thread = BackgroundThread({ [self] in work() }) else { return nil }
     self.thread = thread

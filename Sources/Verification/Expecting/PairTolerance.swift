@@ -35,9 +35,9 @@ extension Tolerance {
       End(
         entity: join.second.entityName, relationship: join.second.relationshipName, isFirst: false),
     ]
-    for stage in history.reversed() {
-      ends = ends.flatMap { $0.before(stage) }
-      found += ends.compactMap { PairOrigin($0, in: stage) }
+    for start in history.reversed() {
+      ends = ends.flatMap { $0.before(start) }
+      found += ends.compactMap { PairOrigin($0, in: start) }
     }
     return found
   }
@@ -49,9 +49,9 @@ extension Tolerance {
     /// Whether its objects are those of the join table's first column.
     var isFirst: Bool
 
-    func before(_ stage: Stages.Stage) -> [End] {
-      stage.destination.model.family(of: entity).flatMap { member in
-        stage.origins[member.name].compactMap { origin in
+    func before(_ start: ExpectedSteps.StepStart) -> [End] {
+      start.destination.model.family(of: entity).flatMap { member in
+        start.origins[member.name].compactMap { origin in
           origin.properties[relationship].map {
             End(entity: origin.entity, relationship: $0, isFirst: isFirst)
           }
@@ -63,7 +63,7 @@ extension Tolerance {
 
 /// The join table of a relationship in the store with which a step began.
 private struct PairOrigin {
-  private let stage: Stages.Stage
+  private let start: ExpectedSteps.StepStart
   private let join: JoinTable
   /// Whether the columns are the other way round.
   private let isFlipped: Bool
@@ -74,16 +74,16 @@ private struct PairOrigin {
     var isNoOrder: Bool
   }
 
-  init?(_ end: Tolerance.End, in stage: Stages.Stage) {
-    guard let entity = stage.schema.model.entity(name: end.entity) else { return nil }
-    let names = stage.schema.model.lineage(of: entity).map(\.name)
+  init?(_ end: Tolerance.End, in start: ExpectedSteps.StepStart) {
+    guard let entity = start.schema.model.entity(name: end.entity) else { return nil }
+    let names = start.schema.model.lineage(of: entity).map(\.name)
     func isOf(_ other: JoinTable.End) -> Bool {
       other.relationshipName == end.relationship && names.contains(other.entityName)
     }
-    self.stage = stage
-    if let found = stage.schema.joinTables.first(where: { isOf($0.first) }) {
+    self.start = start
+    if let found = start.schema.joinTables.first(where: { isOf($0.first) }) {
       (join, isFlipped) = (found, !end.isFirst)
-    } else if let found = stage.schema.joinTables.first(where: { isOf($0.second) }) {
+    } else if let found = start.schema.joinTables.first(where: { isOf($0.second) }) {
       (join, isFlipped) = (found, end.isFirst)
     } else {
       return nil
@@ -107,7 +107,7 @@ private struct PairOrigin {
       "NOT EXISTS (SELECT 1 FROM \(table(of: end)) AS t "
         + "WHERE t.Z_PK = s.\(SQL.identifier(name: end.keyColumn)))"
     }
-    let rows = try stage.store.rows(
+    let rows = try start.store.rows(
       sql: """
         SELECT \(gone.joined(separator: " OR ")), \(place), \
         typeof(\(place)) <> 'integer' OR \(others) FROM \(name) AS s \
@@ -120,8 +120,8 @@ private struct PairOrigin {
   }
 
   private func table(of end: JoinTable.End) -> String {
-    let table = stage.schema.model.entity(name: end.entityName).flatMap {
-      stage.schema.table(of: $0)
+    let table = start.schema.model.entity(name: end.entityName).flatMap {
+      start.schema.table(of: $0)
     }
     guard let table else { preconditionFailure("each entity has a table") }
     return SQL.identifier(name: table.name)

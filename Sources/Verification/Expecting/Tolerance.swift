@@ -7,18 +7,18 @@ import Schema
 /// Rows that are migrated by programs keep their `Z_OPT`, values in columns of other entities,
 /// references to objects that do not exist or that do not lead back, and places that are no order.
 struct Tolerance {
-  let history: [Stages.Stage]
+  let history: [ExpectedSteps.StepStart]
 
-  init(_ history: [Stages.Stage]) { self.history = history }
+  init(_ history: [ExpectedSteps.StepStart]) { self.history = history }
 
   func allows(
     _ found: RawValue, in column: Column, of table: EntityTable, key: Int64
   ) throws -> Bool {
     var places = table.entityNames.map { Place(entity: $0, role: column.role) }
-    for stage in history.reversed() {
-      places = places.flatMap { $0.before(stage) }
+    for start in history.reversed() {
+      places = places.flatMap { $0.before(start) }
       for place in places {
-        if try place.holds(found, in: stage, key: key) { return true }
+        if try place.holds(found, in: start, key: key) { return true }
       }
     }
     return false
@@ -30,8 +30,8 @@ struct Tolerance {
     var role: Column.Role
 
     /// The same in the store with which a step began.
-    func before(_ stage: Stages.Stage) -> [Place] {
-      stage.origins[entity].compactMap { origin in
+    func before(_ start: ExpectedSteps.StepStart) -> [Place] {
+      start.origins[entity].compactMap { origin in
         switch role {
         case .optimisticLock: return Place(entity: origin.entity, role: role)
         case .attribute(_, let name):
@@ -55,9 +55,9 @@ struct Tolerance {
       }
     }
 
-    func holds(_ value: RawValue, in stage: Stages.Stage, key: Int64) throws -> Bool {
-      let model = stage.schema.model
-      guard let entity = model.entity(name: entity), let table = stage.schema.table(of: entity)
+    func holds(_ value: RawValue, in start: ExpectedSteps.StepStart, key: Int64) throws -> Bool {
+      let model = start.schema.model
+      guard let entity = model.entity(name: entity), let table = start.schema.table(of: entity)
       else {
         return false
       }
@@ -74,38 +74,38 @@ struct Tolerance {
         }
       }
       guard let column = columns.first,
-        let row = try stage.store.rows(
+        let row = try start.store.rows(
           sql:
             "SELECT \(SQL.identifier(name: column.name)), Z_ENT FROM \(SQL.identifier(name: table.name)) "
             + "WHERE Z_PK = ?", bindings: [.integer(key)]
         ).first
       else { return false }
       if case .toOneEntity = role {
-        return try isBesideDefect(column, of: table, key: key, stage: stage)
+        return try isBesideDefect(column, of: table, key: key, start: start)
       }
       guard row[0] == value else { return false }
-      let isOwn = row[1].integer == stage.schema.numbers[entity.name]?.rawValue
+      let isOwn = row[1].integer == start.schema.numbers[entity.name]?.rawValue
       switch role {
       case .optimisticLock: return isOwn
-      case .attribute: return !isOwn && isStray(column, number: row[1].integer, stage: stage)
+      case .attribute: return !isOwn && isStray(column, number: row[1].integer, start: start)
       case .toOne:
-        return try isDangling(value, column: column, stage: stage)
-          || isOneSided(value, column: column, key: key, stage: stage)
-      case .toOneOrder: return try isNoOrder(value, column: column, of: table, stage: stage)
+        return try isDangling(value, column: column, start: start)
+          || isOneSided(value, column: column, key: key, start: start)
+      case .toOneOrder: return try isNoOrder(value, column: column, of: table, start: start)
       default: return false
       }
     }
 
     /// Whether one end of a one-to-one relationship does not lead back to the other.
     private func isOneSided(
-      _ value: RawValue, column: Column, key: Int64, stage: Stages.Stage
+      _ value: RawValue, column: Column, key: Int64, start: ExpectedSteps.StepStart
     ) throws -> Bool {
-      let model = stage.schema.model
+      let model = start.schema.model
       guard case .toOne(let declaring, let name) = column.role,
         let relationship = model.entity(name: declaring)?.relationships.first(where: {
           $0.name == name
         }), let (holder, inverse) = model.inverseWithOwner(of: relationship), !inverse.isToMany,
-        let table = stage.schema.table(of: holder),
+        let table = start.schema.table(of: holder),
         let back = table.column(role: .toOne(entity: holder.name, name: inverse.name))
       else { return false }
       let other = SQL.identifier(name: back.name)
@@ -113,7 +113,7 @@ struct Tolerance {
       let test =
         value == .null
         ? "\(other) = \(key)" : "Z_PK = ? AND \(other) IS NOT \(key)"
-      return try !stage.store.rows(
+      return try !start.store.rows(
         sql: "SELECT 1 FROM \(SQL.identifier(name: table.name)) WHERE \(test) LIMIT 1",
         bindings: value == .null ? [] : [value]
       ).isEmpty
@@ -121,7 +121,7 @@ struct Tolerance {
 
     /// Whether a place is no number, or that of another row of the same owner too.
     private func isNoOrder(
-      _ place: RawValue, column: Column, of table: EntityTable, stage: Stages.Stage
+      _ place: RawValue, column: Column, of table: EntityTable, start: ExpectedSteps.StepStart
     ) throws -> Bool {
       guard case .integer = place else { return true }
       guard case .toOneOrder(let entity, let name) = column.role,
@@ -129,7 +129,7 @@ struct Tolerance {
       else { return false }
       let (order, rows) = (SQL.identifier(name: column.name), SQL.identifier(name: table.name))
       let own = SQL.identifier(name: owner.name)
-      return try stage.store.rows(
+      return try start.store.rows(
         sql: "SELECT 1 FROM \(rows) WHERE \(order) = ? GROUP BY \(own) HAVING count(*) > 1 LIMIT 1",
         bindings: [place]
       ).isEmpty == false
@@ -137,24 +137,24 @@ struct Tolerance {
 
     /// Whether an entity number is next to a reference that leads to no object or not back.
     private func isBesideDefect(
-      _ column: Column, of table: EntityTable, key: Int64, stage: Stages.Stage
+      _ column: Column, of table: EntityTable, key: Int64, start: ExpectedSteps.StepStart
     ) throws -> Bool {
       guard case .toOneEntity(let entity, let name) = column.role,
         let reference = table.column(role: .toOne(entity: entity, name: name)),
-        let value = try stage.store.rows(
+        let value = try start.store.rows(
           sql: "SELECT \(SQL.identifier(name: reference.name)) "
             + "FROM \(SQL.identifier(name: table.name)) WHERE Z_PK = ?", bindings: [.integer(key)]
         ).first?[0]
       else { return false }
-      return try isDangling(value, column: reference, stage: stage)
-        || isOneSided(value, column: reference, key: key, stage: stage)
+      return try isDangling(value, column: reference, start: start)
+        || isOneSided(value, column: reference, key: key, start: start)
     }
 
     /// Whether the row's own entity lacks the property.
-    private func isStray(_ column: Column, number: Int64?, stage: Stages.Stage) -> Bool {
-      let model = stage.schema.model
+    private func isStray(_ column: Column, number: Int64?, start: ExpectedSteps.StepStart) -> Bool {
+      let model = start.schema.model
       guard case .attribute(let declaring, _) = column.role,
-        let name = number.flatMap({ stage.schema.numbers[EntityNumber(rawValue: $0)] }),
+        let name = number.flatMap({ start.schema.numbers[EntityNumber(rawValue: $0)] }),
         let own = model.entity(name: name)
       else { return false }
       return !model.lineage(of: own).contains { $0.name == declaring }
@@ -162,15 +162,15 @@ struct Tolerance {
 
     /// Whether a key refers to no row.
     private func isDangling(
-      _ key: RawValue, column: Column, stage: Stages.Stage
+      _ key: RawValue, column: Column, start: ExpectedSteps.StepStart
     ) throws -> Bool {
-      let model = stage.schema.model
+      let model = start.schema.model
       guard case .toOne(let declaring, let name) = column.role, key != .null,
         let target = model.entity(name: declaring)?.relationships.first(where: { $0.name == name })?
           .destinationEntityName, let entity = model.entity(name: target),
-        let table = stage.schema.table(of: entity)
+        let table = start.schema.table(of: entity)
       else { return false }
-      return try stage.store.rows(
+      return try start.store.rows(
         sql: "SELECT 1 FROM \(SQL.identifier(name: table.name)) WHERE Z_PK = ?", bindings: [key]
       ).isEmpty
     }

@@ -11,7 +11,7 @@ import SystemPackage
 ///
 /// Inferred steps are applied row by row, steps with mapping models object by object. Neither uses
 /// the programs by which a migration makes rows or pages.
-final class Stages {
+final class ExpectedSteps {
   private let order: VerificationOrder
   private let affinity: Affinity
   /// The store with which the next step begins.
@@ -22,10 +22,10 @@ final class Stages {
   /// The identifier of the old store, which the stores between have not.
   private let identifier: String?
   /// What each step began with, in their order.
-  private(set) var history: [Stage] = []
+  private(set) var history: [StepStart] = []
 
   /// The store with which a step began, and the origins of its entities.
-  struct Stage {
+  struct StepStart {
     var store: RawStore
     var schema: StoreSchema
     var destination: StoreSchema
@@ -99,7 +99,7 @@ final class Stages {
     let path = order.scratch.appending("expected-\(history.count + 1).sqlite")
     try Files.remove(path)
     try mend(before: history.count)
-    let before = Stage(
+    let before = StepStart(
       store: store, schema: schema, destination: try StoreSchema(step.destination),
       origins: Origins(step))
     if step.mappings.isEmpty {

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Hands elements from one thread to another in their order, only a few at a time.
-package final class Handover<Element>: @unchecked Sendable {
+package final class ElementQueue<Element>: @unchecked Sendable {
   // @unchecked: `condition` guards all that changes; an element is used only by its current owner.
   private let condition = NSCondition()
   private let most: Int
