@@ -228,12 +228,20 @@ import Testing
     #expect(throws: MigrationFailure.self) { try ReceiptCheck(file) }
   }
 
-  @Test func `an output of an earlier run gives no receipt`() async throws {
+  @Test func `an output of an earlier run gives no receipt but that which the run wrote`()
+    async throws
+  {
     _ = try await migrate { $0.handover.keepsRecord = true }
-    let migration = given.migration()
-    let files = try MigrationReceiptFiles([file], of: migration)
-    let result = try await migration.run()
-    let error = try #require(throws: MigrationFailure.self) { _ = try files.write(result) }
+    var again = given.migration()
+    again.handover.keepsRecord = true
+    let files = try MigrationReceiptFiles([file], of: again)
+    #expect(try files.write(try await again.run()) == "an earlier run has written the receipt.")
+    again.output = FilePath(given.folder.appending(path: "Other.sqlite").path)
+    _ = try await again.run()
+    let none = try MigrationReceiptFiles([file], of: again)
+    let result = try await again.run()
+    #expect(result.outcome == .alreadyThere)
+    let error = try #require(throws: MigrationFailure.self) { _ = try none.write(result) }
     #expect(error.exitStatus == .cannotWrite)
   }
 

@@ -63,6 +63,21 @@ public struct MigrationReceiptFiles: Sendable {
       || String(decoding: bytes.prefix(1024), as: UTF8.self).contains(Page.mark)
   }
 
+  /// Whether a file is a page of Godwit's, or a receipt; false for one that cannot be read.
+  private static func isReceipt(at path: FilePath) -> Bool {
+    (try? Files.readFile(path, limit: MigrationReceipt.limit)).map(isReceipt) ?? false
+  }
+
+  /// Whether a file is the receipt of the store that the request makes.
+  private func isReceiptOfResult(at path: FilePath) -> Bool {
+    guard Self.isReceipt(at: path),
+      let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit)
+    else { return false }
+    let result = (request.output ?? request.store).string
+    return (try? MigrationReceipt(bytes)).map { $0.result.path == result }
+      ?? String(decoding: bytes, as: UTF8.self).contains(result)
+  }
+
   /// Writes the receipt of a migration that succeeded.
   ///
   /// - Returns: a note where there is nothing to write a receipt of, nil otherwise.
@@ -75,6 +90,9 @@ public struct MigrationReceiptFiles: Sendable {
       try requireReceipts(of: result.destination)
       return "nothing was migrated, so there is no receipt."
     case .alreadyThere, .finishedEarlier:
+      if files.allSatisfy({ isReceiptOfResult(at: $0.path) }) {
+        return "an earlier run has written the receipt."
+      }
       throw MigrationFailure(
         .cannotWrite,
         "\(result.destination) was made by an earlier run, and that run has written no receipt: "
@@ -104,12 +122,7 @@ public struct MigrationReceiptFiles: Sendable {
   private func requireReceipts(of store: FilePath) throws(MigrationFailure) {
     let record = try? OutcomeFile(beside: store).read()
     guard let record, record.state == .done, record.restored == nil, let old = record.oldStore,
-      let missing = files.map(\.path).first(where: { path in
-        guard let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit) else {
-          return true
-        }
-        return !Self.isReceipt(bytes)
-      })
+      let missing = files.map(\.path).first(where: { !Self.isReceipt(at: $0) })
     else { return }
     let isKept = (try? Files.fileStatusIfPresent(FilePath(old), followLinks: false)) != nil
     throw MigrationFailure(
