@@ -3,6 +3,7 @@ import Mapping
 import MigrationStatus
 import MigrationWorker
 import ModelFiles
+import ObjectMigration
 import ObjectModel
 import PageEngine
 import Planning
@@ -14,6 +15,9 @@ import TestSupport
 import Testing
 
 @testable import MigrationCoordinator
+
+/// Makes what the mapping model has.
+private final class PlainPolicy: MigrationPolicy {}
 
 @Suite(.scratchFolder) struct ResumingTests {
   /// Interrupts a migration when the third worker is started.
@@ -131,6 +135,29 @@ import Testing
     try await expectOtherRun(.targetModel, of: given.request(rangeRows: 10), in: given)
     try Files.writeFileAtomically(target, to: given.target)
     #expect(try await given.run(given.request(rangeRows: 10)).resumed)
+  }
+
+  @Test func `work of another build of a program with policies is not taken up`() throws {
+    let given = try GivenMigration()
+    var request = given.request()
+    request.policies["Own"] = { PlainPolicy() }
+    let program = given.folder.appending("program")
+    request.executable = program
+    let target = try TargetModel(paths: request.target, configuration: nil)
+    func inputs() throws -> RunInputs {
+      try MigrationPreview.with(request, target: target) { preview in
+        try RunInputs(request: request, prepared: preview.prepared)
+      }
+    }
+    try Files.writeFileAtomically([1], to: program)
+    let made = try inputs()
+    #expect(try inputs().differences(from: made).isEmpty)
+    try Files.writeFileAtomically([1, 2], to: program)
+    #expect(try inputs().differences(from: made) == [.program])
+    request.policies = [:]
+    let plain = try inputs()
+    try Files.writeFileAtomically([1, 2, 3], to: program)
+    #expect(try inputs().differences(from: plain).isEmpty)
   }
 
   @Test func `work in a folder of its own is found by the record beside the store`() async throws {
