@@ -218,7 +218,7 @@ package struct MigrationReport: Codable, Sendable {
   package var salvage: SalvagedStore?
   /// What is wrong with rows of the store, as far as it was looked for, and what became of it.
   package var defects: [Defect] = []
-  /// What choices removed that is listed with the defects, and not with the losses.
+  /// The losses by choices that `defects` has, without those in `losses`.
   package var chosenLosses: [Loss] { Loss.chosen(in: defects).filter { !losses.contains($0) } }
   /// References to rows that do not exist, which were migrated as they were.
   package var danglingReferences: [DanglingReference] = []

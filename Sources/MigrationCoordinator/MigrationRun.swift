@@ -70,7 +70,7 @@ struct MigrationRun: Sendable {
     workspace.keepsWork = !isInstant
     // A journal that cannot be followed stays, with its folder.
     let recovery = try SwapJournal(paths).recover()
-    // What was done was done for a store of another time, or is what the store is now.
+    // The work was for an earlier state of the store, or has become the store.
     if recovery != .undone { try workspace.clear() }
     if request.output == nil {
       try KeptStores(of: request.store).removeUnfinished(shared: request.shared)

@@ -95,17 +95,7 @@ extension Workspace {
   ///
   /// - Throws: `PlaceError.workFolderForeign`, for inputs in the form of another version.
   func runInputs() throws -> RunInputs? {
-    guard try Files.fileStatusIfPresent(paths.run, followLinks: false)?.kind == .file else {
-      return nil
-    }
-    let bytes = try Files.readFile(paths.run, limit: 1 << 30)
-    do {
-      return try VersionedFile<RunInputs>(sealed: bytes).content
-    } catch let error as OtherFormatVersion {
-      throw PlaceError.workFolderForeign(paths.work, .otherFormat(error.found ?? 0))
-    } catch is DecodingError {
-      return nil
-    }
+    try VersionedFile<RunInputs>.content(at: paths.run, limit: 1 << 30)
   }
 
   /// Whether a run has noted here what it was made for, or has begun to put a result in its place.

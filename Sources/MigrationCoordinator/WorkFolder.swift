@@ -137,6 +137,27 @@ struct WorkFolder {
   }
 }
 
+extension VersionedFile {
+  /// The content of a file in a work folder; nil where it is missing or damaged.
+  ///
+  /// - Throws: `PlaceError.workFolderForeign`, for a file of another version, which alone knows its
+  ///   meaning.
+  static func content(at path: FilePath, limit: Int) throws -> Content? {
+    guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
+      return nil
+    }
+    let bytes = try Files.readFile(path, limit: limit)
+    do {
+      return try Self(sealed: bytes).content
+    } catch let error as OtherFormatVersion {
+      throw PlaceError.workFolderForeign(
+        Files.parent(of: path), .otherFormat(error.found ?? 0))
+    } catch is DecodingError {
+      return nil
+    }
+  }
+}
+
 /// Why Godwit does not work in a folder.
 package enum WorkFolderFault: Hashable, Sendable {
   /// The path is that of a file.

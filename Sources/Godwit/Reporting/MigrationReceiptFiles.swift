@@ -70,8 +70,8 @@ public struct MigrationReceiptFiles: Sendable {
 
   /// Whether a file is the receipt of the store that the request makes.
   private func isReceiptOfResult(at path: FilePath) -> Bool {
-    guard Self.isReceipt(at: path),
-      let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit)
+    guard let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit),
+      Self.isReceipt(bytes)
     else { return false }
     let result = (request.output ?? request.store).string
     return (try? MigrationReceipt(bytes)).map { $0.result.path == result }

@@ -219,7 +219,7 @@ struct VerificationInputs {
     let migration = stores.request.migration
     order.usesWAL = migration.journalMode.map { $0 == .wal }
     if order.usesWAL == nil, KeptStoreKind.isUndo(stores.old) {
-      // What an undo file stands for is read as a store without a log.
+      // The store before an edit is read through its undo file, without a log.
       order.usesWAL = stores.before.usesWAL
     }
     order.dropsHistory = migration.history == .drop

@@ -47,7 +47,7 @@ struct SwapJournal {
     var result: Identity
     /// The store that it replaces; nil where the result becomes an output.
     var replaced: Replaced?
-    /// What an output was made of; nil where a store is replaced.
+    /// The inputs of an output; nil where a store is replaced.
     var made: MadeOutput?
     /// What the result was, where it is a store that was kept.
     var restored: Restored?
@@ -113,7 +113,7 @@ struct SwapJournal {
     return edit.undo.map { ($0, nil) }
   }
 
-  /// What the result was made of that becomes an output; nil for another handover.
+  /// The inputs of a result that becomes an output; nil for another handover.
   func madeOutput() throws -> MadeOutput? { try entry()?.made }
 
   /// Undoes a handover whose result has not got its name, and ends one whose result has.
@@ -207,19 +207,7 @@ struct SwapJournal {
   ///
   /// - Throws: `PlaceError.workFolderForeign`, for a journal of another version of Godwit.
   private func entry() throws -> Entry? {
-    guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
-      return nil
-    }
-    let bytes = try Files.readFile(path, limit: 1 << 26)
-    do {
-      return try VersionedFile<Entry>(sealed: bytes).content
-    } catch let error as OtherFormatVersion {
-      // Only that version knows what it has begun.
-      throw PlaceError.workFolderForeign(
-        Files.parent(of: path), .otherFormat(error.found ?? 0))
-    } catch is DecodingError {
-      return nil
-    }
+    try VersionedFile<Entry>.content(at: path, limit: 1 << 26)
   }
 
   /// The path of a name that Godwit gives to a store that it keeps: a journal is not trusted.
