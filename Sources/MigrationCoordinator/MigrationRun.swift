@@ -1,13 +1,8 @@
-import Foundation
 import Logging
-import Mapping
-import MigrationEngine
 import MigrationStatus
 import ModelFiles
-import ObjectMigration
 import ObjectModel
 import Planning
-import RowPrograms
 import Schema
 import StoreFormat
 import Survey
