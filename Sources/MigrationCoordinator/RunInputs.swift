@@ -4,22 +4,22 @@ import ObjectMigration
 import ObjectModel
 import Planning
 import StoreFormat
-import Survey
+package import Survey
 import SystemCalls
-import SystemPackage
+package import SystemPackage
 
 /// What an interrupted run was made for, in so far as its work depends on it.
 ///
 /// Work that was made for anything else is neither taken over nor removed: the user has to request
 /// to start over.
-struct RunInputs: ResumableFile {
-  static let formatVersion = 4
+package struct RunInputs: ResumableFile {
+  package static let formatVersion = 4
 
   /// Identifies the run in all that is kept of it.
   let id: String
   private var version: String
   fileprivate var fingerprint: SourceFingerprint
-  /// The program, where policies of its own make objects.
+  /// The program, where policies or handlers of its own make objects.
   private var program: Program?
   /// Checksums of all versions on the way, of the version hashes for the store's, which is first.
   private var versions: [String]
@@ -29,22 +29,38 @@ struct RunInputs: ResumableFile {
   private var division: DivisionRules
 
   init(request: MigrationRequest, prepared: PreparedMigration) throws {
+    let steps = prepared.stages.flatMap(\.steps)
+    try self.init(
+      request: request, source: prepared.survey.access.fingerprint,
+      versions: [prepared.survey.metadata.versionHashes.checksum]
+        + steps.map {
+          try ModelChecksums.checksum(of: $0.destination.model, hashes: $0.destination.hashes)
+        },
+      program: request.policies.isEmpty ? nil : request.executable)
+    mappings = steps.map { $0.mappings.map(\.mapping) }
+  }
+
+  /// Takes the rules of a request, and what its steps by inference depend on.
+  ///
+  /// - Parameters:
+  ///   - source: what the store was at the start.
+  ///   - versions: checksums of the versions on the way, that of the store first.
+  ///   - program: the executable whose own code changes objects; nil where none does.
+  /// - Throws: `SystemCallError` where the program cannot be found.
+  package init(
+    request: MigrationRequest, source: SourceFingerprint, versions: [String], program: FilePath?
+  ) throws {
     id = UUID().uuidString
     version = GodwitVersion.current
-    fingerprint = prepared.survey.access.fingerprint
-    program = request.policies.isEmpty ? nil : try request.executable.map { try Program($0) }
-    let steps = prepared.stages.flatMap(\.steps)
-    versions =
-      try [prepared.survey.metadata.versionHashes.checksum]
-      + steps.map {
-        try ModelChecksums.checksum(of: $0.destination.model, hashes: $0.destination.hashes)
-      }
-    mappings = steps.map { $0.mappings.map(\.mapping) }
+    fingerprint = source
+    self.program = try program.map { try Program($0) }
+    self.versions = versions
+    mappings = []
     (rules, division) = (request.rules, request.division)
   }
 
   /// What this run is made for that an earlier one was not.
-  func differences(from earlier: RunInputs) -> [RunDifference] {
+  package func differences(from earlier: RunInputs) -> [RunDifference] {
     var found: [RunDifference] = []
     if earlier.version != version { found.append(.version(earlier.version)) }
     if earlier.program != program { found.append(.program) }
@@ -81,7 +97,7 @@ private struct Program: Codable, Hashable {
 /// In what an interrupted run differs from one that would take up its work.
 package enum RunDifference: Hashable, Sendable {
   case store, sourceModel, targetModel, route, mappings
-  /// The program has other policies, for all that is known.
+  /// The program has other policies or handlers, for all that is known.
   case program
   /// What the option was; empty where it was not given.
   case option(MigrationOption, earlier: String)

@@ -3,7 +3,7 @@ import MigrationStatus
 import Planning
 import StoreFormat
 import SystemCalls
-import SystemPackage
+package import SystemPackage
 
 // (1) Godwit works only in folders that it made and marked; a folder without the mark is left alone
 // unless nothing is in it yet.
@@ -142,7 +142,7 @@ extension VersionedFile {
   ///
   /// - Throws: `PlaceError.workFolderForeign`, for a file of another version, which alone knows its
   ///   meaning.
-  static func content(at path: FilePath, limit: Int) throws -> Content? {
+  package static func content(at path: FilePath, limit: Int) throws -> Content? {
     guard try Files.fileStatusIfPresent(path, followLinks: false)?.kind == .file else {
       return nil
     }

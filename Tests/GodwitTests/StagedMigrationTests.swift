@@ -1,8 +1,9 @@
 import Foundation
-import Godwit
 import Synchronization
 import SystemPackage
 import Testing
+
+@testable import Godwit
 
 @Suite struct StagedMigrationTests {
   /// Three versions, of which the last one needs what the code between fills in.
@@ -101,9 +102,111 @@ import Testing
     await #expect(throws: Failure.self) { try await failing.run() }
     try Self.execute(
       "UPDATE ZNOTE SET ZTITLE = 'changed'", in: FilePath(given.store.path))
-    let result = try await StagedMigration(of: given.migration(), stages: stages(of: given)).run()
+    var staged = StagedMigration(of: given.migration(), stages: stages(of: given))
+    let error = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(error?.kind == .otherRun && error?.description.contains("has changed since") == true)
+    staged.migration.restarts = true
+    let result = try await staged.run()
     #expect(!result.resumed && result.steps.count == 2)
     #expect(try count("ZTITLE = 'changed'", in: given.output) == 60)
+  }
+
+  @Test func `what was done is taken up for what it was made for alone`() async throws {
+    struct Failure: Error {}
+    let given = try givenStore()
+    var first = MigrationStage.custom(from: given.version("1"), to: given.version("2")) {
+      try Self.execute(Self.fill, in: $0)
+    }
+    let last = MigrationStage.custom(from: given.version("2"), to: given.version("3")) {
+      try Self.execute(Self.fill, in: $0)
+    }
+    let failing = MigrationStage.custom(from: given.version("2"), to: given.version("3")) { _ in
+      throw Failure()
+    }
+    await #expect(throws: Failure.self) {
+      try await StagedMigration(of: given.migration(), stages: [first, failing]).run()
+    }
+    // Another default value leaves the hashes as they are.
+    let bundle = given.folder.appending(path: "Other.xcdatamodeld")
+    try FileManager.default.copyItem(
+      at: given.folder.appending(path: "Notes.xcdatamodeld"), to: bundle)
+    let contents = bundle.appending(path: "2.xcdatamodel/contents")
+    let model = try String(contentsOf: contents, encoding: .utf8)
+    let changed = model.replacing(
+      #"name="title" attributeType="String""#,
+      with: #"name="title" defaultValueString="new" attributeType="String""#)
+    #expect(changed != model)
+    try changed.write(to: contents, atomically: true, encoding: .utf8)
+    let other = StagedMigration(
+      of: given.migration(),
+      stages: [
+        .custom(
+          from: given.version("1"), to: bundle.appending(path: "2.xcdatamodel")
+        ) {
+          try Self.execute(Self.fill, in: $0)
+        }, last,
+      ])
+    #expect(await refusal(of: other).contains("another target model"))
+    let without = StagedMigration(
+      of: given.migration(),
+      stages: [.lightweight([given.version("1"), given.version("2")]), last])
+    #expect(await refusal(of: without).contains("its policies and handlers"))
+    first.allowedLoss = ["Note"]
+    let allowing = StagedMigration(of: given.migration(), stages: [first, last])
+    #expect(await refusal(of: allowing).contains("allowedLoss"))
+    first.allowedLoss = []
+    var choosing = StagedMigration(of: given.migration(), stages: [first, last])
+    choosing.migration.choices.history = .drop
+    #expect(await refusal(of: choosing).contains("choices.history"))
+    choosing.migration.choices.history = .keep
+    let result = try await choosing.run()
+    #expect(result.resumed && result.steps.count == 1)
+  }
+
+  /// The description of the failure of a migration that is another one than was interrupted.
+  private func refusal(of staged: StagedMigration) async -> String {
+    let error = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(error?.kind == .otherRun)
+    return error?.description ?? ""
+  }
+
+  @Test(arguments: [false, true])
+  func `a run that ended before it had removed its folder is complete`(noted: Bool) async throws {
+    let given = try givenStore()
+    let place = given.output
+    let staged = StagedMigration(
+      of: given.migration(),
+      stages: stages(of: given) { store in
+        try Self.execute(Self.fill, in: store)
+      } did: { _ in
+        // The output cannot be made now.
+        try Data("mine".utf8).write(to: place)
+      })
+    let error = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(error?.kind == .fileExists)
+    #expect(try Data(contentsOf: given.output) == Data("mine".utf8))
+    // A file that no stage made is no output.
+    let again = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(again?.kind == .fileExists)
+    try FileManager.default.removeItem(at: given.output)
+    let route = try StagedRoute(
+      stages: staged.stages, store: staged.migration.store, configuration: nil)
+    let output = FilePath(given.output.path)
+    do {
+      let work = try StagedWork(.init(staged.migration, route), output: output)
+      #expect(work.done == 2)
+      if noted {
+        try await staged.publish(work, version: route.last, count: 2, output: output)
+      } else {
+        try await staged.copy(work.made(2), of: route.last, to: output, keepsRecord: true)
+      }
+    }
+    let result = try await staged.run()
+    #expect(result.resumed && result.steps.isEmpty && result.destination == output)
+    #expect(try given.names == ["Notes.xcdatamodeld", "Store.sqlite", "New.sqlite"])
+    #expect(try count("ZTITLE IS NULL", in: given.output) == 0)
+    let late = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(late?.kind == .fileExists)
   }
 
   @Test func `two runs to one output keep apart`() async throws {

@@ -173,7 +173,7 @@ extension [RunDifference] {
       case .targetModel: "it had another target model"
       case .route: "it used other versions"
       case .mappings: "it used other mapping models"
-      case .program: "the program with the policies has changed since"
+      case .program: "the program with its policies and handlers has changed since"
       case .option(let option, "yes"): "it ran with \(option: option)"
       case .option(let option, ""): "it ran without \(option: option)"
       case .option(let option, let earlier): "it ran with \(option: option) \(earlier)"

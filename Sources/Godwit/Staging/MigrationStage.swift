@@ -70,6 +70,8 @@ struct StagedStep {
   var stage: MigrationStage
   var from: FilePath
   var to: FilePath
+  /// The checksum of the model at `to`, by which a later run recognizes the stage.
+  var checksum: String
 }
 
 /// The migrations that a store still has to go through, over all stages.
@@ -78,47 +80,64 @@ struct StagedRoute {
   private(set) var steps: [StagedStep] = []
   /// The last version of all.
   private(set) var last: FilePath
-  /// The hashes of all versions in their order, by which a later run recognizes the stages.
-  private(set) var versions: [[String: String]] = []
+  /// The checksum of the store's own version.
+  private(set) var start: String
 
   /// Concatenates the stages, and finds the store's version among them.
   ///
   /// - Throws: `MigrationFailure`, if they do not connect, repeat a version, or do not include the
   ///   store's.
-  init(stages: [MigrationStage], store: FilePath) throws {
-    var paths: [FilePath] = []
+  init(stages: [MigrationStage], store: FilePath, configuration: String?) throws {
+    func read(_ version: FilePath) throws -> Version {
+      Version(
+        path: version,
+        model: try MigrationTarget([version], configuration: configuration).core)
+    }
+    var versions: [Version] = []
     var all: [StagedStep] = []
     for (number, stage) in zip(1..., stages) {
       guard let first = stage.versions.first else { continue }
       var rest = stage.versions[...]
-      let hashes = try Self.hashes(of: first)
       if stage.isCustom {
-        if let before = paths.last, versions.last != hashes {
-          throw MigrationFailure(stage: number, begins: first, after: before)
+        let first = try read(first)
+        if let before = versions.last, before.hashes != first.hashes {
+          throw MigrationFailure(stage: number, begins: first.path, after: before.path)
         }
-        if paths.isEmpty { (paths, versions) = ([first], [hashes]) }
+        if versions.isEmpty { versions = [first] }
         rest = rest.dropFirst()
       }
-      for version in rest {
-        let hashes = try Self.hashes(of: version)
-        if let index = versions.firstIndex(of: hashes) {
-          throw MigrationFailure(stage: number, repeats: paths[index], as: version)
+      for version in try rest.map(read) {
+        if let same = versions.first(where: { $0.hashes == version.hashes }) {
+          throw MigrationFailure(stage: number, repeats: same.path, as: version.path)
         }
-        if let before = paths.last { all.append(.init(stage: stage, from: before, to: version)) }
-        (paths, versions) = (paths + [version], versions + [hashes])
+        if let before = versions.last {
+          let checksum = try MigrationFailure.catching { try version.model.checksum }
+          all.append(
+            .init(stage: stage, from: before.path, to: version.path, checksum: checksum))
+        }
+        versions.append(version)
       }
     }
-    guard let last = paths.last else { throw MigrationFailure.noStages }
-    self.last = last
+    guard let last = versions.last else { throw MigrationFailure.noStages }
+    self.last = last.path
     let own = try StoreInspection(of: store).model.hashes
-    guard let index = versions.firstIndex(of: own) else {
+    guard let index = versions.firstIndex(where: { $0.hashes == own }) else {
       throw MigrationFailure(stagedStore: store)
     }
+    start = try MigrationFailure.catching { try versions[index].model.checksum }
     steps = Array(all[index...])
   }
 
-  private static func hashes(of version: FilePath) throws -> [String: String] {
-    try MigrationTarget([version]).core.hashes.mapValues(\.hexadecimal)
+  /// A version that the stages name.
+  private struct Version {
+    var path: FilePath
+    var model: TargetModel
+    var hashes: [String: String]
+
+    init(path: FilePath, model: TargetModel) {
+      (self.path, self.model) = (path, model)
+      hashes = model.hashes.mapValues(\.hexadecimal)
+    }
   }
 }
 

@@ -7,9 +7,11 @@ import SystemCalls
 public import SystemPackage
 
 // (1) The store that is migrated is only read. Handlers get a store of the stage's own.
-// (2) A stage is done once its number is in `stages.json`, which names the source and all versions;
-// the stores of an unfinished stage are made again, so that no handler meets its own changes.
-// (3) The output appears when all stages are done, at once.
+// (2) A stage is done once `stages.json` counts it, which has all that it was made for; the stores
+// of an unfinished stage are made again, so that no handler meets its own changes.
+// (3) The output appears when all stages are done, at once. A run that is killed before it has
+// removed its folder is complete: the next one finds the output by its record, and then by
+// `stages.json`.
 
 /// A migration in stages with code between them, like `NSStagedMigrationManager`.
 ///
@@ -67,7 +69,8 @@ public struct StagedMigration: Sendable {
   ///
   /// - Throws: `MigrationFailure`, `CancellationError` if the task was cancelled, or the error of a
   ///   handler. The store is unchanged then, there is no output, and the next run resumes with the
-  ///   first stage that is not done.
+  ///   first stage that is not done. `Kind.otherRun` where an interrupted run did stages in another
+  ///   way, or of another state of the store: `migration.restarts` starts over.
   @discardableResult
   public func run(
     progress: @escaping @Sendable (Progress) -> Void = { _ in }
@@ -76,15 +79,18 @@ public struct StagedMigration: Sendable {
     guard let output = migration.output else {
       throw MigrationFailure(stagedOutputMissing: migration.store)
     }
-    let route = try StagedRoute(stages: stages, store: migration.store)
+    let route = try StagedRoute(
+      stages: stages, store: migration.store, configuration: migration.configuration)
     guard !route.steps.isEmpty else {
       return Result(steps: [], destination: migration.store, resumed: false)
     }
     let work = try MigrationFailure.catching {
-      if try Files.fileStatusIfPresent(output, followLinks: false) != nil {
+      if try Files.fileStatusIfPresent(output, followLinks: false) != nil,
+        try migration.restarts || !StagedWork.isComplete(output, route: route)
+      {
         throw PlaceError.outputExists(output)
       }
-      return try StagedWork(output: output, of: migration.store, versions: route.versions)
+      return try StagedWork(.init(migration, route), output: output)
     }
     let resumed = work.done > 0
     var results: [StoreMigration.Result] = []
@@ -95,8 +101,10 @@ public struct StagedMigration: Sendable {
         })
       try MigrationFailure.catching { try work.finish(number) }
     }
-    try await publish(work.made(route.steps.count), version: route.last, output: output)
-    try MigrationFailure.catching { try work.remove(steps: route.steps.count) }
+    if try MigrationFailure.catching({ try !work.hasOutput }) {
+      try await publish(work, version: route.last, count: route.steps.count, output: output)
+    }
+    try MigrationFailure.catching { try work.remove() }
     return Result(steps: results, destination: output, resumed: resumed)
   }
 
@@ -139,23 +147,27 @@ public struct StagedMigration: Sendable {
   }
 
   /// Copies a store with its external files and with the changes in its `-wal`.
-  private func copy(_ store: FilePath, of version: FilePath, to output: FilePath) async throws {
+  func copy(
+    _ store: FilePath, of version: FilePath, to output: FilePath, keepsRecord: Bool = false
+  ) async throws {
     var copying = single(store, to: version, output: output)
     copying.handover.copiesIfCurrent = true
+    copying.handover.keepsRecord = keepsRecord
     try await copying.run()
   }
 
   /// Copies the last store to the output, unless the source has changed since.
   ///
   /// - Throws: `MigrationFailure`.
-  private func publish(
-    _ made: FilePath, version: FilePath, output: FilePath
+  func publish(
+    _ work: StagedWork, version: FilePath, count: Int, output: FilePath
   ) async throws {
     try MigrationFailure.catching {
-      guard try StagedWork.isUnchanged(migration.store, since: output) else {
+      guard try work.isSourceUnchanged else {
         throw StoreError(problem: .changedDuringMigration, store: migration.store)
       }
     }
-    try await copy(made, of: version, to: output)
+    try await copy(work.made(count), of: version, to: output, keepsRecord: true)
+    try MigrationFailure.catching { try work.noteOutput() }
   }
 }

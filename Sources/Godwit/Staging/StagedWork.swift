@@ -1,5 +1,7 @@
 import Foundation
+import Mapping
 import MigrationCoordinator
+import MigrationStatus
 import Planning
 import Schema
 import StoreFormat
@@ -7,50 +9,124 @@ import Survey
 import SystemCalls
 import SystemPackage
 
+// Only stages that are done are compared with those of an earlier run: what an error left undone
+// may be done in another way.
+
 /// The folder of a staged migration, locked against other runs: `New.sqlite.godwit-stages`.
 final class StagedWork {
   private let folder: FilePath
+  private let output: FilePath
   private let lock: FileLock
+  private let run: Run
   private var state: State
 
-  /// What the folder is for, and how many steps are done.
-  private struct State: Codable, Equatable {
-    static let format = 1
-
-    var format = State.format
+  /// What a run has to do.
+  struct Run {
+    var request: MigrationRequest
+    var route: StagedRoute
     var source: SourceFingerprint
-    var versions: [[String: String]]
-    /// The number of completed steps.
-    var done = 0
+
+    init(_ migration: StoreMigration, _ route: StagedRoute) throws {
+      request = migration.request
+      self.route = route
+      source = try SourceFingerprint(of: migration.store)
+    }
+
+    /// What the first steps depend on.
+    func inputs(of steps: ArraySlice<StagedStep>) throws -> RunInputs {
+      let hasCode = steps.contains { $0.stage.willMigrate != nil || $0.stage.didMigrate != nil }
+      return try RunInputs(
+        request: request, source: source, versions: [route.start] + steps.map(\.checksum),
+        program: hasCode ? Processes.executable : nil)
+    }
+  }
+
+  /// How far a run has got.
+  private struct State: ResumableFile {
+    static let formatVersion = 2
+
+    /// What the completed steps were made for.
+    var inputs: RunInputs
+    var done: [Step] = []
+    /// The output, once it is there.
+    var output: SourceFingerprint?
+
+    /// What a completed step was allowed, besides its versions.
+    struct Step: Codable, Hashable {
+      var allowedLoss: [String]?
+      var hasCodeBefore: Bool
+      var hasCodeAfter: Bool
+
+      init(_ stage: MigrationStage) {
+        allowedLoss = stage.allowedLoss.isAnything ? nil : stage.allowedLoss.names.sorted()
+        hasCodeBefore = stage.willMigrate != nil
+        hasCodeAfter = stage.didMigrate != nil
+      }
+    }
   }
 
   /// How many steps are done.
-  var done: Int { state.done }
+  var done: Int { state.done.count }
+
+  /// Whether the output is there, and only the folder is left.
+  var hasOutput: Bool {
+    get throws {
+      guard let made = state.output else { return false }
+      return try made == SourceFingerprint(of: output)
+    }
+  }
 
   /// Creates the folder, or takes over that of an interrupted run with the same stages and the same
   /// source.
-  init(output: FilePath, of store: FilePath, versions: [[String: String]]) throws {
+  ///
+  /// - Throws: `PlaceError.otherRun` for a folder of other stages or of another source, unless the
+  ///   request is to start over.
+  init(_ run: Run, output: FilePath) throws {
+    (self.run, self.output) = (run, output)
     folder = Self.folder(output: output)
     if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
       try Files.createDirectory(folder, mode: .ownerReadWriteExecute)
     } else if try Self.state(folder: folder) == nil {
       try Self.requireEmpty(folder)
     }
-    try Files.setAccess(toFolder: folder, like: store)
+    try Files.setAccess(toFolder: folder, like: run.request.store)
     guard let lock = try FileLock.acquire(folder.appending("stages.lock")) else {
-      throw PlaceError.alreadyRunning(store: store, lock: folder.appending("stages.lock"))
+      throw PlaceError.alreadyRunning(
+        store: run.request.store, lock: folder.appending("stages.lock"))
     }
     self.lock = lock
-    let new = State(source: try SourceFingerprint(of: store), versions: versions)
-    state = new
+    state = State(inputs: try run.inputs(of: []))
     if let found = try Self.state(folder: folder) {
-      if (found.format, found.source, found.versions) == (new.format, new.source, new.versions) {
-        state = found
+      if run.request.restarts || found.done.isEmpty {
+        for number in 0...found.done.count { try removeStores(number + 1) }
       } else {
-        for number in 1...max(1, found.versions.count) { try removeStores(number) }
+        let differences = try Self.differences(of: run, from: found)
+        guard differences.isEmpty else { throw PlaceError.otherRun(work: folder, differences) }
+        state = found
       }
     }
     try write()
+  }
+
+  /// What a run would do in another way than the one that did the completed steps.
+  private static func differences(of run: Run, from found: State) throws -> [RunDifference] {
+    let steps = run.route.steps.prefix(found.done.count)
+    var differences = try run.inputs(of: steps).differences(from: found.inputs)
+    let stages = steps.map { State.Step($0.stage) }
+    for (earlier, step) in zip(found.done, stages) where earlier != step {
+      if earlier.allowedLoss != step.allowedLoss {
+        let names = earlier.allowedLoss.map { $0.joined(separator: ",") } ?? "yes"
+        differences.append(.option(.allowLoss, earlier: names))
+      } else if !differences.contains(.program) {
+        differences.append(.program)
+      }
+    }
+    return differences
+  }
+
+  /// Whether an interrupted run completed all steps to this output, or even put it there.
+  static func isComplete(_ output: FilePath, route: StagedRoute) throws -> Bool {
+    try state(folder: folder(output: output))?.done.count == route.steps.count
   }
 
   /// Checks that there is nothing but the lock: otherwise Godwit did not create the folder.
@@ -66,20 +142,17 @@ final class StagedWork {
   }
 
   private static func state(folder: FilePath) throws -> State? {
-    let file = folder.appending("stages.json")
-    guard try Files.fileStatusIfPresent(file, followLinks: false)?.kind == .file else { return nil }
-    // A state that cannot be decoded may be of another version, so the folder is left alone.
-    return try? JSONDecoder().decode(State.self, from: Data(Files.readFile(file, limit: 1 << 24)))
+    try VersionedFile<State>.content(at: folder.appending("stages.json"), limit: 1 << 24)
   }
 
   private func write() throws {
     try Files.writeFileAtomically(
-      Array(JSONEncoder().encode(state)), to: folder.appending("stages.json"))
+      VersionedFile(state).sealed(), to: folder.appending("stages.json"))
   }
 
-  /// Whether a store is unchanged since the folder of an output was created for it.
-  static func isUnchanged(_ store: FilePath, since output: FilePath) throws -> Bool {
-    try state(folder: folder(output: output))?.source == SourceFingerprint(of: store)
+  /// Whether the store is unchanged since the run began with it.
+  var isSourceUnchanged: Bool {
+    get throws { try run.source == SourceFingerprint(of: run.request.store) }
   }
 
   /// The copy for the code before a step.
@@ -91,10 +164,20 @@ final class StagedWork {
   /// Records that a step is done, and removes the stores that only it needed.
   func finish(_ number: Int) throws {
     try Files.syncDirectory(folder)
-    state.done = number
+    let steps = run.route.steps.prefix(number)
+    let inputs = try run.inputs(of: steps)
+    state = State(inputs: inputs, done: steps.map { .init($0.stage) })
     try write()
     try removeStore(before(number))
     if number > 1 { try removeStore(made(number - 1)) }
+  }
+
+  /// Records that the output is there, and removes the record by which an interrupted run would
+  /// have known it.
+  func noteOutput() throws {
+    state.output = try SourceFingerprint(of: output)
+    try write()
+    try Files.removeRegularFile(OutcomeFile(beside: output).path)
   }
 
   /// Removes a store of the folder with its logs and external files.
@@ -111,8 +194,8 @@ final class StagedWork {
   }
 
   /// Removes the folder; files that handlers created in it remain, and the folder with them.
-  func remove(steps: Int) throws {
-    for number in 1...steps { try removeStores(number) }
+  func remove() throws {
+    for number in 1...run.route.steps.count { try removeStores(number) }
     try Files.removeRegularFile(folder.appending("stages.json"))
     try Files.removeRegularFile(folder.appending("stages.lock"))
     try Files.removeDirectory(folder)

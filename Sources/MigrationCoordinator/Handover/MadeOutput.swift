@@ -163,7 +163,8 @@ struct ModelChecksums: Codable, Hashable {
 }
 
 extension TargetModel {
-  fileprivate var checksum: String {
+  /// The checksum of the whole model, which its hashes do not cover.
+  package var checksum: String {
     get throws { try ModelChecksums.checksum(of: model, hashes: hashes) }
   }
 }
