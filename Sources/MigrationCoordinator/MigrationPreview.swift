@@ -83,7 +83,8 @@ package struct MigrationPreview: Sendable {
     return try access.explaining {
       do {
         let salvage = try SourceSalvage(request: request, access: access, path: copy)
-        let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
+        let survey = try salvage.completed(
+          StoreSurvey(opening: request, access: salvage.access, target: target))
         // All objects are reported, including those of tables that a clone would leave.
         try survey.rowCounts.countAll()
         let preview = try survey.seekingDamage {

@@ -273,7 +273,8 @@ struct MigrationRun: Sendable {
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
         return (paths.salvaged, nil)
       }
-      let survey = try StoreSurvey(opening: request, access: salvage.access, target: target)
+      let survey = try salvage.completed(
+        StoreSurvey(opening: request, access: salvage.access, target: target))
       var prepared = try survey.seekingDamage {
         try PreparedMigration.mending(request, target: target, survey: survey) {
           try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)

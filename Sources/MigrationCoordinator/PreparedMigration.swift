@@ -45,12 +45,8 @@ package struct PreparedMigration: Sendable {
     guard !deeds.isEmpty else { return found }
     let access = try survey.access.copied(snapshot)
     let outcome = try mending.mend(access.readable, by: deeds)
-    let reader = try StoreReader(immutable: access.readable)
     var result = try PreparedMigration(
-      request: request, target: target,
-      survey: StoreSurvey(
-        store: survey.store, access: access, reader: reader, metadata: survey.metadata,
-        model: survey.model))
+      request: request, target: target, survey: survey.reading(access))
     result.mended = outcome.defects
     result.mendedReferences = outcome.references
     if !result.stages.isEmpty {

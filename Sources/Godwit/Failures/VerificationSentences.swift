@@ -169,7 +169,7 @@ struct VerifiedWay: Sendable {
     for defect in inputs.mended {
       notes.append("changed before the migration, as requested: \(StoreMigration.Defect(defect))")
     }
-    guard let salvaged = stores.salvaged else { return }
+    guard let salvaged = stores.salvage.found else { return }
     notes.append("the old store is damaged, and only its readable part was compared")
     notes += salvaged.lossSentences
   }

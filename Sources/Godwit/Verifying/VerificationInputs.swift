@@ -36,7 +36,7 @@ struct VerificationStores {
   let before: SourceAccess
   let after: SourceAccess
   /// What was taken of a damaged old store, which is compared in its place.
-  let salvaged: SalvagedStore?
+  let salvage: SourceSalvage
   let record: VerificationRecord
   /// The request with what the record states in place of what the caller left open.
   private(set) var request: VerificationRequest
@@ -65,7 +65,7 @@ struct VerificationStores {
       let folder = try TemporaryFolder()
       return (folder.path.appending("old.sqlite"), folder)
     }
-    (before, salvaged) = (salvage.access, salvage.found)
+    (before, self.salvage) = (salvage.access, salvage)
   }
 
   /// The metadata of a store, nil if unreadable.
@@ -156,14 +156,21 @@ struct VerificationInputs {
         try version.model
         ?? ifReadable { try OwnModel.find(hashes, in: places, reader: oldReader) } ?? nil
       source = copyModel
+      if let source, stores.salvage.losesRows {
+        _ = try stores.salvage.completed(
+          StoreSurvey(
+            store: stores.old, access: stores.before, reader: oldReader,
+            metadata: oldReader.metadata(), model: source))
+      }
       return
     }
     guard let model = version.model else {
       throw MigrationError.sourceModelMissing(
         store: stores.new, searched: migration.models, unreadable: [])
     }
-    let survey = try StoreSurvey(
-      store: stores.old, access: stores.before, models: places, library: migration.library)
+    let survey = try stores.salvage.completed(
+      StoreSurvey(
+        store: stores.old, access: stores.before, models: places, library: migration.library))
     steps = try route(migration, survey: survey, model: model)
     let expected = try ExpectedMigration(
       migration, route: MigrationRoute(steps: steps), to: model, from: survey)

@@ -1,3 +1,5 @@
+import GRDB
+import Schema
 package import StoreFormat
 package import Survey
 package import SystemCalls
@@ -32,6 +34,32 @@ package struct SourceSalvage {
       error.store = request.store
       throw error
     }
+  }
+
+  /// The survey of what was salvaged, in which derived attributes have the values that follow from
+  /// the rows that are left.
+  package func completed(_ survey: StoreSurvey) throws -> StoreSurvey {
+    guard losesRows, !survey.schema.derived.isEmpty else { return survey }
+    try derive(survey.schema)
+    return try survey.reading(access)
+  }
+
+  /// Whether tables lost rows, or may have.
+  package var losesRows: Bool { found?.tables.isEmpty == false }
+
+  /// Computes derived attributes of what was salvaged.
+  private func derive(_ schema: StoreSchema) throws {
+    let connection = try StoreConnection.writable(access.readable)
+    try connection.perform { db in
+      try db.inTransaction {
+        // They call functions that only Core Data has.
+        try StoreWriter.withoutTriggers(in: db) {
+          for attribute in schema.derived { try StoreWriter.write(attribute, in: db) }
+        }
+        return .commit
+      }
+    }
+    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
   }
 
   /// Whether anything that is read for rows is not as it should be.

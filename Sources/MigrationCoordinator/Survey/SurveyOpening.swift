@@ -56,6 +56,15 @@ extension StoreSurvey {
 }
 
 extension StoreSurvey {
+  /// The same store, read from a file that was made of it or has been changed since.
+  func reading(_ access: SourceAccess) throws -> StoreSurvey {
+    var result = try StoreSurvey(
+      store: store, access: access, reader: StoreReader(immutable: access.readable),
+      metadata: metadata, model: model)
+    result.isModelInStoresAlone = isModelInStoresAlone
+    return result
+  }
+
   /// The numbers of a family's entities that may have objects, with commas.
   func numbers(ofFamily name: String) -> String {
     model.family(of: name).filter { !$0.isAbstract }
