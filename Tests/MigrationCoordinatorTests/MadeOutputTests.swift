@@ -76,6 +76,20 @@ import Testing
     try await requireRefused(request(given), given)
   }
 
+  @Test func `an output that lacks what may not be lost is not accepted`() async throws {
+    let given = try GivenMigration()
+    var request = request(given)
+    #expect(try await given.run(request).losses.map(\.name).contains("Comic.pages"))
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    for forbids in [false, true] {
+      (request.lossConsent, request.failsOnLoss) = (.none, forbids)
+      let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+      #expect(error.map { MigrationFailure($0).exitStatus } == .impossible)
+    }
+    request.lossConsent = .all
+    #expect(try await given.run(request).outcome == .alreadyThere)
+  }
+
   @Test func `a mapping model that was edited makes another output`() async throws {
     var mapped = try GivenMapping()
     var request = try mapped.request()

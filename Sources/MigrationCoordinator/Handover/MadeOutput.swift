@@ -15,6 +15,42 @@ struct MadeOutput: Codable, Hashable {
   private var source: SourceFingerprint
   private var options: Options
   private var models: ModelChecksums
+  private var losses: Losses
+
+  /// What the output lacks of the store: another command may not accept it.
+  struct Losses: Codable, Hashable {
+    /// Without keys, which no decision needs.
+    private var found: [Loss]
+    /// What choices removed, which is a loss only where none is permitted.
+    private var chosen: [Loss]
+    /// Whether tables of no model have rows that were left behind.
+    private var dropsExtras: Bool
+
+    /// Takes the losses of a report.
+    init(_ report: MigrationReport, of survey: StoreSurvey, by request: MigrationRequest) {
+      func withoutKeys(_ losses: [Loss]) -> [Loss] {
+        losses.map { loss in
+          var loss = loss.beforeDiscarding
+          loss.keys = []
+          return loss
+        }
+      }
+      (found, chosen) = (withoutKeys(report.losses), withoutKeys(report.chosenLosses))
+      dropsExtras = !request.droppedExtras(of: survey).isEmpty
+    }
+
+    /// Checks that a request accepts them.
+    ///
+    /// - Throws: `MigrationError.losses`; `PlaceError.outputExists` for an output without tables of
+    ///   which only the store could say more.
+    func requireConsent(of request: MigrationRequest, at output: FilePath) throws {
+      let all = request.failsOnLoss ? found + chosen : found
+      if let refusal = request.lossDecision.decide(all, keepsNothing: false).refusal {
+        throw MigrationError.losses(store: request.store, refusal)
+      }
+      if dropsExtras, request.forbidsDroppedExtras { throw PlaceError.outputExists(output) }
+    }
+  }
 
   /// The file of an output, whatever its name; without the number of its file system, which may be
   /// another one after a restart of the system.
@@ -52,12 +88,13 @@ struct MadeOutput: Codable, Hashable {
   /// Describes the output of a request, a file with this status whatever its name.
   init(
     _ status: FileStatus, of request: MigrationRequest, from source: SourceFingerprint,
-    by models: ModelChecksums
+    by models: ModelChecksums, losing losses: Losses
   ) {
     file = File(status)
     self.source = source
     options = Options(request)
     self.models = models
+    self.losses = losses
   }
 
   /// Reads a description; nil where the text is none of this form.
@@ -75,6 +112,13 @@ struct MadeOutput: Codable, Hashable {
 
   /// Whether a file with this status is the output.
   func isFile(_ status: FileStatus) -> Bool { file == File(status) }
+
+  /// Checks that a request accepts what the output lacks.
+  ///
+  /// - Throws: `MigrationError.losses` or `PlaceError.outputExists`.
+  func requireConsent(of request: MigrationRequest, at output: FilePath) throws {
+    try losses.requireConsent(of: request, at: output)
+  }
 
   /// Whether a request would make the output again: from the store as it is now, by equal options,
   /// models and mapping models.

@@ -10,7 +10,8 @@ extension MigrationRun {
   /// Ends a migration whose output exists already: an earlier run finished it, or was killed after
   /// it had renamed the result.
   ///
-  /// - Throws: `outputExists` where it was made from something else, or where that is unknown.
+  /// - Throws: `outputExists` where it was made from something else, or where that is unknown;
+  ///   `MigrationError.losses` where it lacks what this run may not lose.
   func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     let status = try Files.fileStatus(output, followLinks: false)
     var made = OutcomeKeeper.made(at: output)
@@ -19,6 +20,7 @@ extension MigrationRun {
     guard let made, made.isFile(status), try made.isMade(by: request, target: target) else {
       throw PlaceError.outputExists(output)
     }
+    try made.requireConsent(of: request, at: output)
     guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
       return report(.alreadyThere)
     }
@@ -97,7 +99,7 @@ extension MigrationRun {
       keeper.note(result: report, writes: request.output == nil && !workspace.isTemporary)
       let outcome = try ResultHandover(
         request: request, survey: survey, files: files, workspace: workspace, keeper: keeper,
-        models: models
+        losses: MadeOutput.Losses(report, of: survey, by: request), models: models
       ).run()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes

@@ -15,6 +15,8 @@ struct ResultHandover {
   let files: ExternalFiles
   let workspace: Workspace
   let keeper: OutcomeKeeper
+  /// What the result lacks of the store.
+  let losses: MadeOutput.Losses
   /// The models and mapping models that decided on the result.
   let models: () throws -> ModelChecksums
 
@@ -123,7 +125,8 @@ struct ResultHandover {
   }
 
   private func madeOutput(_ status: FileStatus) throws -> MadeOutput {
-    MadeOutput(status, of: request, from: survey.access.fingerprint, by: try models())
+    MadeOutput(
+      status, of: request, from: survey.access.fingerprint, by: try models(), losing: losses)
   }
 
   /// Checks that no log is next to a store's path, which SQLite would replay into the new store.

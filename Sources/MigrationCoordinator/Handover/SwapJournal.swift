@@ -41,7 +41,7 @@ struct SwapJournal {
 
   /// What a handover is about.
   struct Entry: ResumableFile, Hashable {
-    static let formatVersion = 3
+    static let formatVersion = 4
 
     /// The file that becomes the destination.
     var result: Identity
