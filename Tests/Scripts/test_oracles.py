@@ -74,6 +74,19 @@ class Scheduling(unittest.TestCase):
         self.run_all(*checks, lanes=1)
         self.assertEqual([c.status for c in checks], [0, 0])
 
+    def test_what_needs_another_check_begins_after_it_and_the_others_before(self):
+        note = f"f = open({str(self.folder / 'order')!r}, 'a'); f.write('{{0}} ')"
+        build = oracles.Check("build", [sys.executable, "-c", "import time; time.sleep(0.6); "
+                                        + note.format("build")], 9)
+        needy = oracles.Check("needy", [sys.executable, "-c", note.format("needy")], 8, after=build)
+        patient = oracles.Check("control", [sys.executable, "-c", note.format("control")], 8,
+                                after=build)
+        other = self.check("other", note.format("other"))
+        self.run_all(build, needy, patient, other)
+        order = (self.folder / "order").read_text().split()
+        self.assertEqual(order[:2], ["other", "build"])
+        self.assertEqual(sorted(order[2:]), ["control", "needy"])
+
     def test_lanes_with_nothing_else_to_do_take_those_that_wait_each_once(self):
         note = f"f = open({str(self.folder / 'ran')!r}, 'a'); f.write('{{0}} ')"
         names = sorted(oracles.WAITING)[:5]
