@@ -39,6 +39,7 @@ let package = Package(
 
     // MARK: Values: the values of a migration; no files, no processes, no clock
     .systemLibrary(name: "CSodium", providers: [.apt(["libsodium-dev"])]),
+    .module("StoreNames", [.systemPackage]),
     .module("Digests", ["CSodium"]),
     .module("Expressions", ["Digests"]),
     .module("ObjectModel", ["Digests", "Expressions"]),
@@ -46,7 +47,7 @@ let package = Package(
     .module("Mapping", ["Expressions", "ObjectModel"]),
     .module("RowPrograms", ["Expressions", "Mapping", "ObjectModel", "Schema"]),
     .module(
-      "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", .systemPackage]),
+      "Planning", ["Mapping", "ObjectModel", "RowPrograms", "Schema", "StoreNames", .systemPackage]),
 
     // MARK: Files: files on disk
     .module("KeyedArchives"),
@@ -79,17 +80,18 @@ let package = Package(
       "StoreFormat",
       [
         "CZlib", "KeyedArchives", "ModelFiles", "ObjectModel", "Schema",
-        "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+        "SystemCalls", "StoreNames", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .systemLibrary(name: "CLMDB", providers: [.apt(["liblmdb-dev"])]),
     .module("LMDB", ["CLMDB", "SystemCalls", .systemPackage]),
-    .module("MigrationStatus", ["LMDB", "SystemCalls", .systemPackage]),
+    .module("MigrationStatus", ["LMDB", "SystemCalls", "StoreNames", .systemPackage]),
     .module("Fleets", ["LMDB", "Planning", "SystemCalls", .systemPackage]),
     .module(
       "Survey",
       [
         "Mapping",
-        "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls", .grdb,
+        "ObjectModel", "Planning", "RowPrograms", "Schema", "StoreFormat", "SystemCalls",
+        "StoreNames", .grdb,
         .systemPackage,
       ]),
     .module(
@@ -104,7 +106,7 @@ let package = Package(
       "MigrationEngine",
       [
         "Mapping", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms", "Schema",
-        "StoreFormat", "Survey", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+        "StoreFormat", "Survey", "SystemCalls", "StoreNames", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "SQLEngine",
@@ -116,19 +118,20 @@ let package = Package(
       "PageEngine",
       [
         "Mapping", "MigrationEngine", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
-        "Schema", "StoreFormat", "Survey", "SystemCalls", .grdb, .grdbSQLite, .systemPackage,
+        "Schema", "StoreFormat", "Survey", "SystemCalls", "StoreNames", .grdb, .grdbSQLite,
+        .systemPackage,
       ]),
     .module(
       "ObjectEngine",
       [
         "Mapping", "MigrationEngine", "ObjectMigration", "ObjectModel", "Planning", "RowPrograms",
-        "Schema", "SQLEngine", "StoreFormat", "Survey", "SystemCalls", .systemPackage,
+        "Schema", "SQLEngine", "StoreFormat", "Survey", "SystemCalls", "StoreNames", .systemPackage,
       ]),
     .module(
       "CloneEngine",
       [
         "MigrationEngine", "PageEngine", "Planning", "RowPrograms", "Schema", "SQLEngine",
-        "StoreFormat", "Survey", "SystemCalls", .grdb, .systemPackage,
+        "StoreFormat", "Survey", "SystemCalls", "StoreNames", .grdb, .systemPackage,
       ]),
     .module(
       "EngineList",
@@ -142,13 +145,13 @@ let package = Package(
       "StoreGenerator",
       [
         "Expressions", "KeyedArchives", "ObjectModel", "Schema", "StoreFormat", "SystemCalls",
-        .grdb, .grdbSQLite, .systemPackage,
+        "StoreNames", .grdb, .grdbSQLite, .systemPackage,
       ]),
     .module(
       "Verification",
       [
         "Expressions", "KeyedArchives", "Mapping", "ModelFiles", "ObjectMigration", "ObjectModel",
-        "Schema", "StoreFormat", "SystemCalls", .grdbSQLite, .systemPackage,
+        "Schema", "StoreFormat", "SystemCalls", "StoreNames", .grdbSQLite, .systemPackage,
       ]),
     .module(
       "Inspection",
@@ -173,7 +176,7 @@ let package = Package(
       [
         "EngineList", "Expressions", "Mapping", "MappingFiles", "MigrationEngine",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "Planning",
-        "RowPrograms", "Schema", "StoreFormat", "Survey", "SystemCalls", .grdb,
+        "RowPrograms", "Schema", "StoreFormat", "Survey", "SystemCalls", "StoreNames", .grdb,
         .logging, .subprocess, .systemPackage,
       ], faults: true),
     .module(
@@ -185,7 +188,7 @@ let package = Package(
         "MigrationWorker", "ModelFiles", "ObjectMigration", "ObjectModel", "PageEngine", "Pages",
         "Planning",
         "RowPrograms", "Schema", "StoreFormat", "StoreGenerator", "Survey", "SystemCalls",
-        "Verification", .logging, .metrics, .subprocess, .systemPackage, .tracing,
+        "Verification", "StoreNames", .logging, .metrics, .subprocess, .systemPackage, .tracing,
       ]),
     .module("GodwitTool", ["Godwit", "Mapping", .argumentParser, .logging, .systemPackage]),
     .executableTarget(
@@ -246,6 +249,7 @@ let package = Package(
     .tests(
       of: "RowPrograms",
       ["Mapping", "ObjectModel", "Schema", "TestSupport", "Expressions", .grdb]),
+    .tests(of: "StoreNames", ["MigrationStatus", "Planning", .systemPackage]),
     .tests(of: "Schema", ["ObjectModel", "TestSupport", "Expressions"]),
     .tests(of: "Expressions", ["TestSupport"]),
     .tests(
@@ -275,7 +279,8 @@ let package = Package(
       [
         "ForgetfulTool", "GodwitExecutable", "Mapping", "MappingFiles", "MigrationCoordinator",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "PolicyTool", "Schema",
-        "Survey", .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage, .tracing,
+        "Survey", "StoreNames", .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage,
+        .tracing,
       ]),
     .tests(
       of: "GodwitTool",
@@ -302,7 +307,7 @@ let package = Package(
         "MigrationWorker", "ModelFiles", "ObjectEngine", "ObjectMigration", "ObjectModel",
         "Planning", "RowPrograms", "Schema",
         "StoreFormat",
-        "Survey", "SystemCalls", "TestPolicies", "TestSupport", "Expressions", .grdb,
+        "Survey", "SystemCalls", "TestPolicies", "TestSupport", "Expressions", "StoreNames", .grdb,
         .logging, .systemPackage,
       ], exclude: ["Recordings"]),
     .tests(

@@ -6,6 +6,7 @@ import RowPrograms
 import SQLEngine
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 

@@ -3,6 +3,7 @@ package import MigrationEngine
 package import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 package import SystemPackage

@@ -4,6 +4,7 @@ import ObjectMigration
 import ObjectModel
 import Planning
 import StoreFormat
+import StoreNames
 package import Survey
 import SystemCalls
 package import SystemPackage
@@ -13,7 +14,7 @@ package import SystemPackage
 /// Work that was made for anything else is neither taken over nor removed: the user has to request
 /// to start over.
 package struct RunInputs: ResumableFile {
-  package static let formatVersion = 4
+  package static let formatVersion = 5
 
   /// Identifies the run in all that is kept of it.
   let id: String

@@ -2,6 +2,7 @@ import Foundation
 import MigrationStatus
 import Planning
 import StoreFormat
+import StoreNames
 import SystemCalls
 package import SystemPackage
 

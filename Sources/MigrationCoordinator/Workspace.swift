@@ -1,6 +1,7 @@
 import Foundation
 import Planning
 import Schema
+import StoreNames
 import SystemCalls
 import SystemPackage
 

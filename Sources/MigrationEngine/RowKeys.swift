@@ -4,6 +4,7 @@ import GRDBSQLite
 import Planning
 import RowPrograms
 import StoreFormat
+import StoreNames
 import SystemCalls
 package import SystemPackage
 

@@ -1,4 +1,5 @@
 import Foundation
+import StoreNames
 import SystemCalls
 package import SystemPackage
 
@@ -193,8 +194,6 @@ extension OutcomeRecord {
 
 /// The file of an outcome record.
 package struct OutcomeFile: Hashable, Sendable {
-  /// What follows the name of the store in the name of the file.
-  package static let suffix = ".godwit-status.json"
   private static let mostBytes = 1 << 20
 
   /// The path of the file, which may not exist.
@@ -204,7 +203,7 @@ package struct OutcomeFile: Hashable, Sendable {
   package init(_ path: FilePath) { self.path = path }
 
   /// The file of a store: `/data/Shop.sqlite.godwit-status.json`.
-  package init(beside store: FilePath) { path = FilePath("\(store)\(Self.suffix)") }
+  package init(beside store: FilePath) { path = StoreCompanion.record.path(of: store) }
 
   /// The record, nil if the file does not exist.
   ///
@@ -294,7 +293,7 @@ package struct OutcomeFile: Hashable, Sendable {
   }
 
   /// The longest of what is put behind the name of a store.
-  package static let longestSuffix = "\(suffix).1f2e3d4c.tmp"
+  package static let longestSuffix = "\(StoreCompanion.record.rawValue).1f2e3d4c.tmp"
 
   private static func mark(_ number: UInt32) -> String {
     let digits = String(number, radix: 16)

@@ -1,3 +1,4 @@
+import StoreNames
 import SystemCalls
 package import SystemPackage
 
@@ -14,14 +15,12 @@ package struct StatusPlace: Hashable, Sendable {
   /// The user to whom the work folder belongs.
   private var owner: UInt32 = 0
 
-  static let name: FilePath.Component = "status.mdb"
-
   /// Takes the path of a work folder without links.
   package init(of work: FilePath) {
     guard (try? Files.isOnNetworkFileSystem(work)) == true,
       let owner = try? Files.fileStatus(work).owner
     else {
-      self.init(file: work.appending(Self.name))
+      self.init(file: WorkFile.status.path(in: work))
       return
     }
     self.init(elsewhere: work, owner: owner, in: "/tmp")
@@ -33,16 +32,18 @@ package struct StatusPlace: Hashable, Sendable {
   init(elsewhere work: FilePath, owner: UInt32, in base: FilePath) {
     var (folder, stages) = (work, [] as [FilePath.Component])
     // The status of a stage is next to that of its run.
-    while let last = folder.lastComponent, last.string.hasPrefix("step-") {
+    while let last = folder.lastComponent, WorkFile(last) == .stageFolder {
       stages.insert(last, at: 0)
       folder.removeLastComponent()
     }
     let number = Array(folder.string.utf8).withUnsafeBytes { Checksum.of($0) }
     made = [base.appending("godwit-\(owner)")]
-    for name in ["\(String(number, radix: 16)).godwit"] + stages.map(\.string) {
+    for name in ["\(String(number, radix: 16))\(StoreCompanion.work.rawValue)"]
+      + stages.map(\.string)
+    {
       made.append(made[made.count - 1].appending(name))
     }
-    file = made[made.count - 1].appending(Self.name)
+    file = WorkFile.status.path(in: made[made.count - 1])
     self.owner = owner
   }
 

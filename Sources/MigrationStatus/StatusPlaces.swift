@@ -1,3 +1,4 @@
+import StoreNames
 import SystemCalls
 package import SystemPackage
 
@@ -6,7 +7,6 @@ package import SystemPackage
 /// Contents are not trusted: only regular files count, no link is followed below the given path,
 /// and a record leads to a work folder only if the status file in it has the same run.
 package struct StatusPlaces: Sendable {
-  private static let workSuffix = ".godwit"
   /// The most entries of a folder that are searched for work folders or records.
   private static let mostEntries = 10_000
 
@@ -25,7 +25,7 @@ package struct StatusPlaces: Sendable {
     self.resolved = resolved
     var folders: [FilePath] = []
     var stores = [resolved]
-    if resolved.lastComponent == StatusPlace.name {
+    if resolved.lastComponent.flatMap(WorkFile.init) == .status {
       folders.append(Files.parent(of: resolved))
     } else if Self.kind(of: resolved) == .directory {
       folders.append(resolved)
@@ -36,14 +36,12 @@ package struct StatusPlaces: Sendable {
     }
     // The folder may be gone, but its name has that of the store.
     for folder in folders + [resolved] {
-      if folder.string.hasSuffix(Self.workSuffix) {
-        stores.append(FilePath(String(folder.string.dropLast(Self.workSuffix.count))))
-      }
+      if let store = StoreCompanion.work.store(of: folder) { stores.append(store) }
     }
-    folders.append(FilePath(resolved.string + Self.workSuffix))
+    folders.append(StoreCompanion.work.path(of: resolved))
     self.folders = folders
     var records = stores.map { OutcomeFile(beside: $0) }
-    if resolved.string.hasSuffix(OutcomeFile.suffix) { records.append(OutcomeFile(resolved)) }
+    if StoreCompanion.record.store(of: resolved) != nil { records.append(OutcomeFile(resolved)) }
     self.records = records
   }
 
@@ -122,11 +120,11 @@ package struct StatusPlaces: Sendable {
     }
   }
 
-  /// The status file of a stage, by that of the run: `step-2.godwit/status.mdb` next to it; nil if
+  /// The status file of a stage, by that of the run: `stage-2.godwit/status.mdb` next to it; nil if
   /// there is none.
   static func file(ofStage number: UInt32, of status: FilePath) -> FilePath? {
-    let folder = Files.parent(of: status).appending("step-\(number)\(workSuffix)")
-    let file = folder.appending(StatusPlace.name)
+    let folder = WorkFile.stageFolder.path(in: Files.parent(of: status), Int(number))
+    let file = WorkFile.status.path(in: folder)
     return kind(of: folder) == .directory && kind(of: file) == .file ? file : nil
   }
 
@@ -141,7 +139,7 @@ package struct StatusPlaces: Sendable {
     guard let names = try? Files.listDirectory(folder), names.count <= mostEntries else {
       return []
     }
-    return names.filter { $0.string.hasSuffix(OutcomeFile.suffix) }
+    return names.filter { $0.string.hasSuffix(StoreCompanion.record.rawValue) }
       .map { OutcomeFile(folder.appending($0)) }
   }
 
@@ -150,7 +148,9 @@ package struct StatusPlaces: Sendable {
     guard let names = try? Files.listDirectory(folder), names.count <= mostEntries else {
       return []
     }
-    return names.filter { $0.string.contains(workSuffix) }.map { folder.appending($0) }
-      .filter { kind(of: $0) == .directory }
+    return names.filter { $0.string.contains(StoreCompanion.work.rawValue) }.map {
+      folder.appending($0)
+    }
+    .filter { kind(of: $0) == .directory }
   }
 }

@@ -4,6 +4,7 @@ import ObjectMigration
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 

@@ -2,6 +2,7 @@ package import MigrationEngine
 package import Planning
 import RowPrograms
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage

@@ -1,4 +1,5 @@
 import Schema
+import StoreNames
 package import SystemPackage
 
 /// Every path of a migration, here for the destination `/data/Shop.sqlite`.
@@ -16,14 +17,15 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `parent`: never in `parent` itself, which may hold anything.
   package init(destination: FilePath, below parent: FilePath? = nil) {
     guard let parent else {
-      self.init(destination: destination, work: FilePath("\(destination).godwit"))
+      self.init(destination: destination, work: StoreCompanion.work.path(of: destination))
       return
     }
     // Destinations of one name in different folders may share the parent.
     let name = destination.lastComponent?.string ?? ""
     self.init(
       destination: destination,
-      work: parent.appending("\(name).godwit-\(Self.fingerprint(text: destination.string))"))
+      work: parent.appending(
+        "\(name)\(StoreCompanion.work.rawValue)-\(Self.fingerprint(text: destination.string))"))
   }
 
   /// The paths of a migration that works in this very folder.
@@ -43,7 +45,7 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `/data/Shop.sqlite.godwit-result-ID`, where a result goes that cannot be renamed from the work
   /// folder with that identifier.
   package func resultBesideDestination(_ id: String) -> FilePath {
-    FilePath("\(destination).godwit-result-\(id)")
+    FilePath("\(StoreCompanion.result.path(of: destination))\(id)")
   }
 
   /// `…godwit/godwit.json`, which states that Godwit made the folder, and for what.
@@ -78,14 +80,14 @@ package struct MigrationPaths: Hashable, Sendable {
   package func manifest(_ order: Int) -> FilePath { WorkFile.manifest.path(in: work, order) }
   /// `…godwit/swap.json`, while the result takes the store's place.
   package var swapJournal: FilePath { WorkFile.swapJournal.path(in: work) }
-  /// `…godwit/step-3.sqlite`, the store that the third stage of a migration makes, with a work
+  /// `…godwit/stage-3.sqlite`, the store that the third stage of a migration makes, with a work
   /// folder of its own next to it.
   package func stage(number: Int) -> MigrationPaths {
     MigrationPaths(
       destination: WorkFile.stageStore.path(in: work, number),
       work: WorkFile.stageFolder.path(in: work, number))
   }
-  /// `…godwit/step-3.json`, which declares the third stage done.
+  /// `…godwit/stage-3.json`, which declares the third stage done.
   package func stageMarker(_ number: Int) -> FilePath {
     WorkFile.stageMarker.path(in: work, number)
   }

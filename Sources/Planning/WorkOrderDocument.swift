@@ -1,6 +1,7 @@
 import Foundation
 package import Mapping
 package import RowPrograms
+import StoreNames
 import SystemPackage
 
 /// What a worker reads on its standard input: everything that it needs, and nothing else.

@@ -1,5 +1,6 @@
 import Foundation
 import Schema
+import StoreNames
 import SystemCalls
 package import SystemPackage
 
@@ -18,14 +19,16 @@ package enum CompanionName {
 
   /// Suffixes behind the name of a store.
   private static let suffixes =
-    StoreFile.logSuffixes + [".godwit", ".godwit-status.json", ".godwit-kept.json", ".godwit-new"]
+    StoreFile.logSuffixes
+    + StoreCompanion.allCases.filter { $0 != .result }.map(\.rawValue)
   /// What begins a longer suffix, and the form of the rest.
-  private static let openings: [(opening: String, isRest: @Sendable (Substring) -> Bool)] = [
-    (".godwit-status.json.", { $0.hasSuffix(".tmp") }),
-    (".godwit-kept.json.", { $0.hasSuffix(".tmp") }),
-    (".godwit-new.", { $0.hasSuffix(".tmp") }),
-    (".godwit-result-", isIdentifier), (".partial-", isIdentifier),
-  ]
+  private static let openings: [(opening: String, isRest: @Sendable (Substring) -> Bool)] =
+    [
+      (StoreCompanion.result.rawValue, isIdentifier), (".partial-", isIdentifier),
+    ]
+    + [.record, .keptList, .new].map { (companion: StoreCompanion) in
+      ("\(companion.rawValue).", { $0.hasSuffix(".tmp") })
+    }
   private static let support = "_SUPPORT"
 
   /// Whether a text begins with a UUID.

@@ -1,4 +1,5 @@
 import Schema
+import StoreNames
 import SystemCalls
 package import SystemPackage
 

@@ -1,6 +1,7 @@
 import Foundation
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 

@@ -2,6 +2,7 @@ import GRDB
 package import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Synchronization
 package import SystemCalls
 package import SystemPackage

@@ -3,6 +3,7 @@ import MigrationStatus
 import ObjectMigration
 import ObjectModel
 import Schema
+import StoreNames
 import Survey
 import Testing
 

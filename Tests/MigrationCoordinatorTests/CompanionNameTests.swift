@@ -3,6 +3,7 @@ import MigrationStatus
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -35,8 +36,8 @@ import Testing
         KeptStores(of: store).path, Files.temporary(for: KeptStores(of: store).path),
         FilePath("\(OutcomeFile(beside: store).path).1f2e3d4c.tmp"), kept, FilePath("\(kept).2"),
         try KeptStores(of: store).freeName(.after), try KeptStores(of: store).freeUndoName(),
-        FilePath("\(store)\(InstantSwap.suffix)"),
-        Files.temporary(for: FilePath("\(store)\(InstantSwap.suffix)")),
+        StoreCompanion.new.path(of: store),
+        Files.temporary(for: StoreCompanion.new.path(of: store)),
         FilePath("\(store).partial-\(UUID().uuidString)"),
       ]
     }

@@ -78,7 +78,7 @@ import Testing
     for name in documents {
       let data = Data(try Files.readFile(paths.work.appending(name), limit: 1 << 26))
       let object = try JSONSerialization.jsonObject(with: data) as? [String: Any]
-      let own = ["godwit.json": 1, "run.json": 4, "plan.json": 11]
+      let own = ["godwit.json": 1, "run.json": 5, "plan.json": 11]
       #expect(object?["format"] as? Int == own[name.string] ?? 2, "\(name)")
     }
   }
@@ -91,18 +91,18 @@ import Testing
 
   @Test func `inputs of another version are refused and stay`() async throws {
     let (given, paths) = try await interrupted()
-    try change(paths.run, to: 3, from: 4)
-    try await expectRefusal(given, paths, 3)
+    try change(paths.run, to: 4, from: 5)
+    try await expectRefusal(given, paths, 4)
   }
 
-  @Test(arguments: [1, 2, 4, nil])
+  @Test(arguments: [1, 2, 3, 5, nil])
   func `a swap of another version is refused and stays`(version: Int?) async throws {
     let (given, paths) = try await interrupted()
     let named = FilePath("\(try Files.resolved(given.store)).before-20260101-000000")
     try Files.writeFileAtomically([1], to: named)
     try SwapJournal(MigrationPaths(destination: Files.resolved(given.store)))
       .begin(.init(result: .init(try Files.fileStatus(named))))
-    try change(paths.swapJournal, to: version, from: 3)
+    try change(paths.swapJournal, to: version, from: 4)
     try await expectRefusal(given, paths, version ?? 0)
   }
 
@@ -113,8 +113,8 @@ import Testing
     _ = try Workspace.open(paths, store: given.store)
     try Files.writeFileAtomically([1], to: output)
     try SwapJournal(paths).begin(.init(result: .init(try Files.fileStatus(output))))
-    try change(paths.swapJournal, to: 4, from: 3)
-    try await expectRefusal(given, paths, 4, request: given.request(output: output))
+    try change(paths.swapJournal, to: 5, from: 4)
+    try await expectRefusal(given, paths, 5, request: given.request(output: output))
   }
 
   /// Refused by name, with every file as it was.
@@ -177,7 +177,7 @@ import Testing
     request.isProgressive = true
     request.isStepwise = true
     let launcher = FaultyLauncher { document, _ in
-      if document.source.hasSuffix("step-1.sqlite") { throw CancellationError() }
+      if document.source.hasSuffix("stage-1.sqlite") { throw CancellationError() }
       return nil
     }
     await #expect(throws: MigrationError.self) { try await given.run(request, launcher) }

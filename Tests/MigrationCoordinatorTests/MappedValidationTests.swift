@@ -72,7 +72,7 @@ import Testing
     let bundle = try given.given.bundle(of: [old, new, last])
     (request.target, request.validation, request.isStepwise) = ([bundle], .report, true)
     let launcher = FaultyLauncher { document, _ in
-      if document.source.hasSuffix("step-1.sqlite") { throw CancellationError() }
+      if document.source.hasSuffix("stage-1.sqlite") { throw CancellationError() }
       return nil
     }
     await #expect(throws: MigrationError.self) { try await given.given.run(request, launcher) }

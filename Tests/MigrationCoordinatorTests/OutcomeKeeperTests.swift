@@ -2,6 +2,7 @@ import Foundation
 import Godwit
 import Logging
 import MigrationStatus
+import StoreNames
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -99,7 +100,7 @@ import Testing
     var request = request(given, output: output)
     request.failsOnLoss = true
     await #expect(throws: MigrationError.self) { try await run(request) }
-    #expect(try !given.names.contains { $0.hasSuffix(OutcomeFile.suffix) })
+    #expect(try !given.names.contains { $0.hasSuffix(StoreCompanion.record.rawValue) })
     var earlier = OutcomeRecord(
       run: .random(), source: given.store, destination: output ?? given.store, work: "/gone")
     earlier.end(exitStatus: 74, sentences: ["a device failed"], losses: [])
@@ -132,7 +133,7 @@ import Testing
     let given = try GivenMigration()
     _ = try await run(given.request())
     #expect(try await run(request(given)).outcome == .alreadyCurrent)
-    #expect(try !given.names.contains { $0.hasSuffix(OutcomeFile.suffix) })
+    #expect(try !given.names.contains { $0.hasSuffix(StoreCompanion.record.rawValue) })
   }
 
   @Test func `a status tells what has become of the old store`() async throws {
@@ -165,7 +166,7 @@ import Testing
     var missing = request(given)
     missing.store = given.folder.appending("Missing.sqlite")
     await #expect(throws: (any Error).self) { try await run(missing) }
-    #expect(try !given.names.contains { $0.hasSuffix(OutcomeFile.suffix) })
+    #expect(try !given.names.contains { $0.hasSuffix(StoreCompanion.record.rawValue) })
   }
 
   @Test func `a record that cannot be written fails no migration`() async throws {

@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(arguments: [EngineName.sql, .pages, nil])
-  func `what is counted of lost rows is counted anew`(engine: EngineName?) async throws {
+  func `what is counted of lost rows is counted again`(engine: EngineName?) async throws {
     func model(_ added: [Attribute]) throws -> ManagedObjectModel {
       try ManagedObjectModel(entities: [
         Entity(

@@ -132,7 +132,7 @@ import Testing
     request.defectChoices.duplicates = .keepFirst
     request.defectChoices.values = .null
     let killed = FaultyLauncher { document, _ in
-      if document.source.hasSuffix("step-1.sqlite") { throw CancellationError() }
+      if document.source.hasSuffix("stage-1.sqlite") { throw CancellationError() }
       return nil
     }
     await #expect(throws: MigrationError.self) { try await given.run(request, killed) }

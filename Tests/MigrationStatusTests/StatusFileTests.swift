@@ -131,7 +131,7 @@ private func newRun() -> RunRecord {
     let before = try #require(try watch.look()?.snapshot)
     #expect(before.stage?.phase == .surveying && before.parts.isEmpty)
     do {
-      let inner = try status(folder.appending("step-1.godwit"))
+      let inner = try status(folder.appending("stage-1.godwit"))
       var stage = newRun()
       stage.enter(.merging, at: WallClock.now())
       (stage.workOrders, stage.rowsTotal) = (3, 30)
@@ -142,12 +142,12 @@ private func newRun() -> RunRecord {
       #expect(found.stage?.phase == .merging && found.stage?.rowsTotal == 30)
       #expect(found.parts.count == 3 && found.phase == .migrating && found.workOrders == 0)
     }
-    try FileManager.default.removeItem(atPath: folder.appending("step-1.godwit").string)
+    try FileManager.default.removeItem(atPath: folder.appending("stage-1.godwit").string)
     #expect(try watch.look()?.snapshot?.parts.count == 3)
     // What another process left there is not of this run.
     run.stage = 2
     outer.write(run: run)
-    let other = try status(folder.appending("step-2.godwit"))
+    let other = try status(folder.appending("stage-2.godwit"))
     var left = newRun()
     left.coordinatorStart += 1
     other.write(run: left)

@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func `the status of a stage is where that of its run leads`() throws {
-    let stage = place(work.appending("step-2.godwit"))
+    let stage = place(work.appending("stage-2.godwit"))
     try stage.prepare()
     _ = try StatusFile.create(stage.file)
     #expect(StatusPlaces.file(ofStage: 2, of: place(work).file) == stage.file)

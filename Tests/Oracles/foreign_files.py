@@ -89,12 +89,12 @@ def surround(folder, outside):
     for suffix in ("-wal", "-shm", "-journal"):
         write(os.path.join(folder, "Third.sqlite" + suffix))
     for name in ("plan.json", "shard-1.json", "shard-1.1.sqlite", "result.sqlite", "claims",
-                 "swap.json", "step-1.sqlite", "status.mdb", "godwit.lock", "godwit.json.tmp"):
+                 "swap.json", "stage-1.sqlite", "status.mdb", "godwit.lock", "godwit.json.tmp"):
         write(os.path.join(folder, "Foreign.sqlite.godwit", name))
         write(os.path.join(folder, name))
     write(os.path.join(folder, "Foreign.sqlite.godwit", "inner", "plan.json"))
-    write(os.path.join(folder, "step-1.godwit", "plan.json"))
-    write(os.path.join(folder, ".step-1_SUPPORT", "_EXTERNAL_DATA", "x" * 36))
+    write(os.path.join(folder, "stage-1.godwit", "plan.json"))
+    write(os.path.join(folder, ".stage-1_SUPPORT", "_EXTERNAL_DATA", "x" * 36))
     write(os.path.join(folder, STORE + ".before-20190101-000000"))
     write(os.path.join(folder, STORE + ".godwit-result"))
     write(os.path.join(folder, ".Other_SUPPORT", "_EXTERNAL_DATA", "a" * 36))

@@ -3,6 +3,7 @@ import Foundation
 import MigrationCoordinator
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 public import SystemPackage
 

@@ -1,6 +1,7 @@
 public import Foundation
 import MigrationCoordinator
 import Schema
+import StoreNames
 public import SystemPackage
 
 /// A store and the files that migrations left next to it: kept old stores, and the work of

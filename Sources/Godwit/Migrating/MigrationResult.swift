@@ -1,6 +1,7 @@
 import MigrationCoordinator
 import ObjectModel
 import Schema
+import StoreNames
 public import SystemPackage
 
 extension StoreMigration {

@@ -1,3 +1,4 @@
+import StoreNames
 import SystemCalls
 public import SystemPackage
 
@@ -115,21 +116,17 @@ enum MigrationTrace: Hashable {
   case folder
   case nothing
 
-  private static let work = ".godwit"
-  private static let record = ".godwit-status.json"
   private static let fleet = "fleet.json"
 
   init(_ path: FilePath, isFolder: Bool) {
     let name = path.lastComponent?.string ?? ""
-    let text = path.string
     if !isFolder, name == Self.fleet {
       self = .fleet(path.removingLastComponent())
     } else if !isFolder {
-      let isRecord = name.hasSuffix(Self.record) && name.utf8.count > Self.record.utf8.count
-      self = isRecord ? .migration(FilePath(String(text.dropLast(Self.record.count)))) : .nothing
-    } else if name.hasSuffix(Self.work), name.utf8.count > Self.work.utf8.count {
-      self = .migration(FilePath(String(text.dropLast(Self.work.count))))
-    } else if name.contains(Self.work + "-") {
+      self = StoreCompanion.record.store(of: path).map { .migration($0) } ?? .nothing
+    } else if let store = StoreCompanion.work.store(of: path) {
+      self = .migration(store)
+    } else if StoreCompanion.isRequestedWork(name) {
       // The name of the store is not that of the folder: --work has made it.
       self = .migration(path)
     } else {

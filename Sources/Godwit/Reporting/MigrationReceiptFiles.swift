@@ -4,6 +4,7 @@ import MigrationStatus
 import Pages
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 public import SystemPackage

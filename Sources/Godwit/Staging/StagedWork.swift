@@ -5,6 +5,7 @@ import MigrationStatus
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage
@@ -83,7 +84,7 @@ final class StagedWork {
   ///   request is to start over.
   init(_ run: Run, output: FilePath) throws {
     (self.run, self.output) = (run, output)
-    folder = Self.folder(output: output)
+    folder = StoreCompanion.stages.path(of: output)
     if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
       try Files.createDirectory(folder, mode: .ownerReadWriteExecute)
     } else if try Self.state(folder: folder) == nil {
@@ -126,7 +127,7 @@ final class StagedWork {
 
   /// Whether an interrupted run completed all steps to this output, or even put it there.
   static func isComplete(_ output: FilePath, route: StagedRoute) throws -> Bool {
-    try state(folder: folder(output: output))?.done.count == route.steps.count
+    try state(folder: StoreCompanion.stages.path(of: output))?.done.count == route.steps.count
   }
 
   /// Checks that there is nothing but the lock: otherwise Godwit did not create the folder.
@@ -135,10 +136,6 @@ final class StagedWork {
     if let first = foreign.first {
       throw PlaceError.workFolderForeign(folder, .unmarked(holds: first.string))
     }
-  }
-
-  private static func folder(output: FilePath) -> FilePath {
-    FilePath("\(output).godwit-stages")
   }
 
   private static func state(folder: FilePath) throws -> State? {

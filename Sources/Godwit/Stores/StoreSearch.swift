@@ -1,6 +1,7 @@
 import MigrationCoordinator
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 public import SystemPackage
@@ -313,6 +314,6 @@ enum FolderMember: Hashable {
 
   /// `Shop.sqlite.godwit`, `Shop.sqlite.godwit-1f2e3d4c` and the like.
   static func isOfMigration(_ name: String) -> Bool {
-    name.hasSuffix(".godwit") || name.contains(".godwit-")
+    name.hasSuffix(StoreCompanion.work.rawValue) || StoreCompanion.isRequestedWork(name)
   }
 }

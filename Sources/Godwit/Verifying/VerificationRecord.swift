@@ -4,6 +4,7 @@ import ModelFiles
 import ObjectModel
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 

@@ -1,5 +1,6 @@
 import MigrationStatus
 import Planning
+import StoreNames
 import SystemCalls
 import SystemPackage
 
@@ -27,7 +28,7 @@ extension KeptStores {
   /// The longest of what is put behind the name of a store.
   static let longestSuffixes = [
     ".before-20261231-235959.99-journal", ".before-20261231-235959.99.undo",
-    suffix + String(repeating: "0", count: Files.longestTemporarySuffix),
+    StoreCompanion.keptList.rawValue + String(repeating: "0", count: Files.longestTemporarySuffix),
   ]
 }
 
@@ -36,7 +37,7 @@ extension MigrationPaths {
   static let longestSuffix = "-journal"
   /// The longest of what is put behind it where the work folder lies elsewhere.
   static let longestBesideDestination =
-    ".godwit-result-00000000-0000-0000-0000-000000000000-journal"
+    "\(StoreCompanion.result.rawValue)00000000-0000-0000-0000-000000000000-journal"
 }
 
 extension Workspace {

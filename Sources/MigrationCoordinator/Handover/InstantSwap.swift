@@ -2,6 +2,7 @@ import Foundation
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage
@@ -25,8 +26,6 @@ struct InstantSwap {
     (self.store, self.fingerprint) = (store, fingerprint)
   }
 
-  static let suffix = ".godwit-new"
-
   /// Swaps a copy of `result`, which may lie on another file system, with the store.
   ///
   /// - Returns: the path under which the old store is kept, and what failed once the new one was in
@@ -40,7 +39,7 @@ struct InstantSwap {
       // A journal would have to record which name counts.
       guard status.links == 1 else { throw Workspace.NeedsFolder() }
       let kept = try KeptStores(of: store).freeName(.before)
-      let made = Files.temporary(for: FilePath("\(store)\(Self.suffix)"))
+      let made = Files.temporary(for: StoreCompanion.new.path(of: store))
       let file = try Files.open(
         made, mode: .readWrite, options: [.create, .exclusiveCreate, .noFollow],
         permissions: .ownerReadWrite)
@@ -115,7 +114,7 @@ struct InstantSwap {
   ) throws {
     let folder = Files.parent(of: store)
     let own = store.lastComponent?.string ?? ""
-    let made = [own + suffix, own + KeptStores.suffix]
+    let made = [StoreCompanion.new, .keptList].map { own + $0.rawValue }
     for name in names {
       guard let whole = WorkFile.withoutTemporarySuffix(name.string[...]),
         made.contains(String(whole))

@@ -1,7 +1,8 @@
 import Foundation
 import Planning
-package import Schema
+import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 package import SystemPackage
 
@@ -12,8 +13,6 @@ package import SystemPackage
 
 /// The list of the old stores that are kept next to a store: `Shop.sqlite.godwit-kept.json`.
 struct KeptStores {
-  static let suffix = ".godwit-kept.json"
-
   let store: FilePath
 
   init(of store: FilePath) { self.store = store }
@@ -44,7 +43,7 @@ struct KeptStores {
     var stores: [Entry] = []
   }
 
-  var path: FilePath { FilePath("\(store)\(Self.suffix)") }
+  var path: FilePath { StoreCompanion.keptList.path(of: store) }
 
   /// The path of a kept store.
   func path(of entry: Entry) -> FilePath {
@@ -312,7 +311,7 @@ extension KeptStoreKind {
   ///
   /// - Parameter names: the names in the same folder.
   package static func isKept(_ name: String, beside names: Set<String>) -> Bool {
-    KeptName(name).map { names.contains($0.store + KeptStores.suffix) } ?? false
+    KeptName(name).map { names.contains($0.store + StoreCompanion.keptList.rawValue) } ?? false
   }
 
   /// The store next to which Godwit keeps this one; nil where it is no kept store.

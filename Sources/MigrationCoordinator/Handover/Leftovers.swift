@@ -1,6 +1,7 @@
 import Foundation
 import MigrationStatus
 import Planning
+import StoreNames
 import SystemCalls
 import SystemPackage
 
@@ -30,11 +31,11 @@ extension StoreUpkeep {
 private struct LeftoverName {
   init?(_ rest: Substring) {
     let whole = WorkFile.withoutTemporarySuffix(rest).map { String($0) }
-    if let whole, [KeptStores.suffix, InstantSwap.suffix].contains(whole) { return }
-    if let rest = rest.rest(behind: OutcomeFile.suffix), OutcomeFile.isTemporary(rest) {
+    if let whole, [StoreCompanion.keptList, .new].map(\.rawValue).contains(whole) { return }
+    if let rest = rest.rest(behind: StoreCompanion.record.rawValue), OutcomeFile.isTemporary(rest) {
       return
     }
-    guard let result = rest.rest(behind: ".godwit-result-") else { return nil }
+    guard let result = rest.rest(behind: StoreCompanion.result.rawValue) else { return nil }
     guard UUID(uuidString: String(result.prefix(36))) != nil,
       Workspace.resultSuffixes.contains(String(result.dropFirst(36)))
     else { return nil }

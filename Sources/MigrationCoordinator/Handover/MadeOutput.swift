@@ -41,8 +41,8 @@ struct MadeOutput: Codable, Hashable {
 
     /// Checks that a request accepts them.
     ///
-    /// - Throws: `MigrationError.losses`; `PlaceError.outputExists` for an output without tables of
-    ///   which only the store could say more.
+    /// - Throws: `MigrationError.losses`; `PlaceError.outputExists` for an output that lacks tables
+    ///   with rows, which are not listed here.
     func requireConsent(of request: MigrationRequest, at output: FilePath) throws {
       let all = request.failsOnLoss ? found + chosen : found
       if let refusal = request.lossDecision.decide(all, keepsNothing: false).refusal {

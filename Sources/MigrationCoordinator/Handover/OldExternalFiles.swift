@@ -2,6 +2,7 @@ import GRDB
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage

@@ -1,6 +1,7 @@
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 package import SystemPackage

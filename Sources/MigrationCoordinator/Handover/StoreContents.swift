@@ -1,5 +1,6 @@
 import Planning
-package import Schema
+import Schema
+package import StoreNames
 import SystemCalls
 package import SystemPackage
 

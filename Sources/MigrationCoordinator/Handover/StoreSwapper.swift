@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Planning
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage

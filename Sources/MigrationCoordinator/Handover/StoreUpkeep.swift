@@ -3,6 +3,7 @@ import MigrationStatus
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 package import SystemPackage

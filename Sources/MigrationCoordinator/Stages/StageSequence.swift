@@ -13,8 +13,8 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-// (1) A stage's store has its name `step-N.sqlite` only once it is complete and on the disk, and
-// its marker `step-N.json` only after that.
+// (1) A stage's store has its name `stage-N.sqlite` only once it is complete and on the disk, and
+// its marker `stage-N.json` only after that.
 // (2) A marker counts only for the run that it belongs to (`RunInputs`).
 // (3) The store that a stage begins with goes when the stage's own marker is there.
 

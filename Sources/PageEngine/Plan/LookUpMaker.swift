@@ -4,6 +4,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage

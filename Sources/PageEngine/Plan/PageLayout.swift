@@ -3,6 +3,7 @@ import Planning
 import RowPrograms
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 

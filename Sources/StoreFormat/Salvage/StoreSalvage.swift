@@ -1,5 +1,6 @@
 import GRDB
 import Schema
+import StoreNames
 import SystemCalls
 package import SystemPackage
 

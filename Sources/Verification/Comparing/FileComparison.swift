@@ -1,6 +1,7 @@
 import ObjectModel
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 

@@ -1,4 +1,3 @@
-import Schema
 package import SystemPackage
 
 /// A file of Godwit in a work folder.
@@ -36,13 +35,13 @@ package enum WorkFile: String, Hashable, Sendable, CaseIterable {
   /// Declares a work order done.
   case manifest = "shard-#.json"
   /// The store that a stage makes.
-  case stageStore = "step-#.sqlite"
+  case stageStore = "stage-#.sqlite"
   /// Declares a stage done.
-  case stageMarker = "step-#.json"
+  case stageMarker = "stage-#.json"
   /// The work folder of a stage.
-  case stageFolder = "step-#.godwit"
+  case stageFolder = "stage-#.godwit"
   /// The folder with the external files of the store that a stage makes.
-  case stageSupport = ".step-#_SUPPORT"
+  case stageSupport = ".stage-#_SUPPORT"
   /// In which workers take pages of the result.
   case claims
   /// Lists of the leaves whose rows were renumbered.

@@ -1,4 +1,5 @@
 import Schema
+import StoreNames
 import Testing
 
 @Suite struct KeptNameTests {

@@ -1,5 +1,6 @@
 import MigrationStatus
 import Planning
+import StoreNames
 import SystemPackage
 import Testing
 
@@ -11,7 +12,7 @@ struct WorkFileTests {
     "places.sqlite.making-journal", "keys", "result.sqlite-kept", "result.sqlite-fenced",
     "source.sqlite-wal", "source.pages", "result.sqlite", "result.sqlite-journal", "shard-7.json",
     "shard-7.2.sqlite",
-    "shard-7.2.sqlite-journal", "shard-7.2.links", "step-3.sqlite", "step-3.json", "swap.json",
+    "shard-7.2.sqlite-journal", "shard-7.2.links", "stage-3.sqlite", "stage-3.json", "swap.json",
   ])
   func `names that a migration gives are its own`(name: String) throws {
     #expect(WorkFile(try #require(FilePath.Component(name))) != nil)
@@ -21,8 +22,8 @@ struct WorkFileTests {
     #expect(WorkFile("godwit.json.12.1.tmp") == .mark)
     #expect(WorkFile("godwit.lock") == .lock)
     #expect(WorkFile("result.sqlite-link") == .result)
-    #expect(WorkFile("step-3.godwit") == .stageFolder)
-    #expect(WorkFile(".step-3_SUPPORT") == .stageSupport)
+    #expect(WorkFile("stage-3.godwit") == .stageFolder)
+    #expect(WorkFile(".stage-3_SUPPORT") == .stageSupport)
     #expect(WorkFile("shard-17.2.sqlite-journal") == .shard)
   }
 
@@ -44,9 +45,9 @@ struct WorkFileTests {
 
   @Test(arguments: [
     "Shop.sqlite", "lock", "plan.json.tmp", "plan.json.a.2.tmp", "shard-.json", "shard-x.json",
-    "shard-7.sqlite", "shard-7.2.3.sqlite", "shard-7..sqlite", "step-.sqlite", "step-3",
+    "shard-7.sqlite", "shard-7.2.3.sqlite", "shard-7..sqlite", "stage-.sqlite", "stage-3",
     "notes.txt",
-    "result.sqlite.bak", "Result.sqlite", "step-3.godwit.old", ".Shop_SUPPORT", "claims~", ".tmp",
+    "result.sqlite.bak", "Result.sqlite", "stage-3.godwit.old", ".Shop_SUPPORT", "claims~", ".tmp",
     "skeleton.sqlite", "shard-#.json",
     "source.sqlite-wal-wal", "shard-99999999999.json",
   ])
