@@ -243,7 +243,7 @@ let package = Package(
     .tests(
       of: "Planning",
       [
-        "Mapping", "MigrationStatus", "ObjectModel", "RowPrograms", "Schema", "TestSupport",
+        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport",
         "Expressions", .systemPackage,
       ]),
     .tests(

@@ -1,4 +1,3 @@
-import Schema
 import StoreNames
 import Testing
 
