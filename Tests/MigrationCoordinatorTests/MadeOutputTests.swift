@@ -5,6 +5,7 @@ import Mapping
 import MappingFiles
 import ModelFiles
 import ObjectModel
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage
@@ -88,6 +89,27 @@ import Testing
     }
     request.lossConsent = .all
     #expect(try await given.run(request).outcome == .alreadyThere)
+  }
+
+  @Test func `the work of a later run in the place of the output stays`() async throws {
+    let given = try GivenMigration()
+    let request = request(given)
+    #expect(try await given.run(request).outcome == .migrated)
+    let next = given.folder.appending("Next.mom")
+    try Files.writeFileAtomically(ModelArchive.encode(GivenMigration.old).bytes, to: next)
+    var later = MigrationRequest(
+      store: request.destination, target: [next], workers: 1, memory: 64 << 20)
+    (later.rangeRows, later.lossConsent) = (10, .all)
+    let launcher = FaultyLauncher { _, count in
+      if count == 3 { throw CancellationError() }
+      return nil
+    }
+    await #expect(throws: MigrationError.self) { try await given.run(later, launcher) }
+    let work = MigrationPaths(destination: request.destination).work
+    let names = try Files.listDirectory(work).map(\.string).sorted()
+    #expect(try await given.run(request).outcome == .finishedEarlier)
+    #expect(try Files.listDirectory(work).map(\.string).sorted() == names)
+    #expect(try await given.run(later).resumed)
   }
 
   @Test func `a mapping model that was edited makes another output`() async throws {
