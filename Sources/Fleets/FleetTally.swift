@@ -8,7 +8,7 @@ package struct FleetTally: Codable, Hashable, Sendable {
     package var number: Int?
     /// The first of these stores.
     package var store: String
-    /// The first sentence about it.
+    /// The first sentence about it, with the first reason that it announces.
     package var sentence: String
     /// The exit status of the failure.
     package var exitStatus: Int32
@@ -109,7 +109,7 @@ package struct FleetTally: Codable, Hashable, Sendable {
         failures[reason]
         ?? Group(
           stores: 0, number: result.number, store: result.store,
-          sentence: result.sentences.first ?? "",
+          sentence: result.summary,
           exitStatus: result.exitStatus)
       group.stores += 1
       failures[reason] = group

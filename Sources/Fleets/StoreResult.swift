@@ -68,6 +68,13 @@ package struct StoreResult: ResumableFile, Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// The first sentence about the result, with the next one where it announces reasons.
+  package var summary: String {
+    guard let first = sentences.first else { return "" }
+    guard first.hasSuffix(":"), sentences.count > 1 else { return first }
+    return "\(first) \(sentences[1])"
+  }
+
   /// Whether this result counts, of two of one store.
   ///
   /// The later one does, but for a store that is found current after it was migrated.

@@ -30,6 +30,17 @@ import Testing
     return try folder.create(spool, settings: FleetSettings(), at: 1000)
   }
 
+  @Test func `a summary has the first reason that a sentence announces`() {
+    var one = result(1, .failed, at: 1)
+    #expect(one.summary.isEmpty)
+    one.sentences = ["It is in use.", "Close it."]
+    #expect(one.summary == "It is in use.")
+    one.sentences = ["It cannot be migrated for 2 reasons:", "It is red.", "It is round."]
+    #expect(one.summary == "It cannot be migrated for 2 reasons: It is red.")
+    one.sentences.removeLast(2)
+    #expect(one.summary == one.sentences[0])
+  }
+
   @Test func `the largest store of the list comes first`() throws {
     let made = try makeFleet(stores: 3)
     #expect(made == (try folder.readManifest()))

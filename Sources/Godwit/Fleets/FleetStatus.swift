@@ -31,7 +31,7 @@ extension StoreFleet {
       public var number: Int?
       /// The path of that store.
       public var store: FilePath
-      /// The first sentence about it.
+      /// The first sentence about it, with the first reason that it announces.
       public var sentence: String
     }
 
