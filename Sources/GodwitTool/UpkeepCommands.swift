@@ -26,9 +26,11 @@ private struct RemovedFiles: Encodable {
   private var version = 1
   private var removed: [String]
   private var leftAlone: [String]
+  private var missing: [String]?
 
-  init(_ removed: [FilePath], leftAlone: [FilePath] = []) {
+  init(_ removed: [FilePath], leftAlone: [FilePath] = [], missing: [String] = []) {
     (self.removed, self.leftAlone) = (removed.map(\.string), leftAlone.map(\.string))
+    self.missing = missing.isEmpty ? nil : missing
   }
 }
 
@@ -85,7 +87,10 @@ struct FinishCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "finish",
     abstract: "Removes the old stores that migrations and rollbacks keep.",
-    discussion: "Also removes their external files, except those that another store uses.",
+    discussion: """
+      Also removes their external files, except those that another store uses. A kept store that was \
+      moved away stays in the list: move it back to remove it.
+      """,
     examples: ["godwit finish Shop.sqlite"],
     statuses: [73: "an old store was changed since it was kept; it is not removed"],
     page: "docs/explanation/crash-safety.md")
@@ -93,12 +98,22 @@ struct FinishCommand: ParsableCommand {
   @OptionGroup var options: UpkeepOptions
 
   func run() throws {
-    let gone = try options.migrated.finish()
+    let migrated = try options.migrated
+    let gone = try migrated.finish()
+    let missing = try migrated.contents().kept.filter { $0.state == .missing }.map(\.path)
+    for path in missing {
+      Terminal.standardError.line(
+        text: "godwit: note: \(path) is missing and was not removed: if it was moved, move it back "
+          + "and start the same command again; if it is gone, remove \(migrated.path)"
+          + ".godwit-kept.json.")
+    }
     if options.json {
       return Terminal.standardOutput.line(
-        json: try JSONOutput.text(value: RemovedFiles(gone)))
+        json: try JSONOutput.text(value: RemovedFiles(gone, missing: missing)))
     }
-    if gone.isEmpty { Terminal.standardOutput.line(text: "No old store is kept.") }
+    if gone.isEmpty, missing.isEmpty {
+      Terminal.standardOutput.line(text: "No old store is kept.")
+    }
     for path in gone { Terminal.standardOutput.line(text: "\(path) is removed.") }
   }
 }

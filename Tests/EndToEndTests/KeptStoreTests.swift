@@ -47,6 +47,26 @@ import Testing
     #expect(try Data(contentsOf: url) == changed)
   }
 
+  @Test func `a kept store that was moved away stays in the list`() async throws {
+    let kept = try await migrate()
+    let before = try Data(contentsOf: URL(filePath: kept.string))
+    let elsewhere = folder.appending("elsewhere")
+    try FileManager.default.moveItem(atPath: kept.string, toPath: elsewhere.string)
+    let finished = try await BuiltTool.run(["finish", store.string])
+    #expect(finished.status == 0 && finished.standardOutput.isEmpty)
+    #expect(finished.standardError.contains("note: \(kept) is missing and was not removed"))
+    let json = try await BuiltTool.run(["finish", store.string, "--json"])
+    #expect(json.standardOutput.contains("\"missing\""))
+    let listed = try await BuiltTool.run(["list", store.string])
+    #expect(listed.standardOutput.contains("missing: moved, renamed or removed"))
+    let absent = try await BuiltTool.run(["rollback", store.string])
+    #expect(absent.status == 66 && absent.standardError.contains("\(elsewhere) has its contents"))
+    try FileManager.default.moveItem(atPath: elsewhere.string, toPath: kept.string)
+    let back = try await BuiltTool.run(["rollback", store.string])
+    #expect(back.status == 0, "\(back.standardError)")
+    #expect(try Data(contentsOf: URL(filePath: store.string)) == before)
+  }
+
   @Test func `a kept store is not migrated in place, but to an output`() async throws {
     let kept = try await migrate()
     let before = try Data(contentsOf: URL(filePath: kept.string))

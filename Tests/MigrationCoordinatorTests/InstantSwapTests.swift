@@ -76,8 +76,11 @@ import Testing
     let kept = folder.appending("Shop.sqlite.before-20260101-000000")
     let old = try bytes(store)
     if left & 1 != 0 {
+      let status = try Files.fileStatus(store)
       try KeptStores(of: store).note(
-        .init(name: kept.lastComponent?.string ?? "", bytes: 1, modified: 1, time: 1))
+        .init(
+          name: kept.lastComponent?.string ?? "", bytes: status.size, modified: status.modified,
+          checksum: KeptStores.checksum(of: store), time: 1))
     }
     if left & 2 != 0 { try Files.link(from: store, to: kept) }
     if left & 4 != 0 {
@@ -97,6 +100,28 @@ import Testing
     try InstantSwap.removeUnfinished(of: store, shared: nil)
     #expect(try names == before)
     #expect(try KeptStores(of: store).entries().map(\.name) == [kept.lastComponent?.string])
+  }
+
+  @Test func `the entry of a kept store that was moved stays`() throws {
+    let kept = try swap()
+    try Files.rename(kept, to: folder.appending("mine.sqlite"))
+    try InstantSwap.removeUnfinished(of: store, shared: nil)
+    #expect(try KeptStores(of: store).entries().map(\.name) == [kept.lastComponent?.string])
+    #expect(try StoreUpkeep(of: store).finish().isEmpty)
+    #expect(try KeptStores(of: store).entries().map(\.name) == [kept.lastComponent?.string])
+    try Files.rename(folder.appending("mine.sqlite"), to: kept)
+    #expect(try StoreUpkeep(of: store).finish() == [kept])
+    #expect(try names == ["Shop.sqlite"])
+  }
+
+  @Test func `finish removes the entry of a run that was killed before it kept the store`() throws {
+    let status = try Files.fileStatus(store)
+    try KeptStores(of: store).note(
+      .init(
+        name: "Shop.sqlite.before-20260101-000000", bytes: status.size, modified: status.modified,
+        checksum: KeptStores.checksum(of: store), time: 1))
+    #expect(try StoreUpkeep(of: store).finish().isEmpty)
+    #expect(try names == ["Shop.sqlite"])
   }
 
   @Test func `a file that its process is writing stays`() throws {

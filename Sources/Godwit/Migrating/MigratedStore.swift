@@ -102,6 +102,9 @@ public struct MigratedStore: Sendable {
 
   /// Removes the old stores that are kept, with the external files that are there for them alone.
   ///
+  /// One that is not there stays in the list, and in ``contents()`` as missing: moved back, it can
+  /// be restored or removed.
+  ///
   /// - Returns: the stores that are gone.
   /// - Throws: `MigrationFailure` where one has changed since it was kept, which stays.
   @discardableResult

@@ -124,8 +124,8 @@ struct InstantSwap {
     let list = KeptStores(of: store)
     let status = try Files.fileStatus(store)
     // A store with external files has a journal.
-    var kept = try list.entries().filter { $0.externalFiles.isEmpty && !$0.madeSupport }
-      .map { list.path(of: $0) }
+    let entries = try list.entries().filter { $0.externalFiles.isEmpty && !$0.madeSupport }
+    var kept = entries.map { list.path(of: $0) }
     if status.links > 1 {
       // A power cut may have left the second name without its entry.
       kept += try Files.listDirectory(folder).filter {
@@ -138,6 +138,11 @@ struct InstantSwap {
       if found != nil {
         try Files.remove(path)
         try Files.syncDirectory(folder)
+      } else if let entry = entries.first(where: { list.path(of: $0) == path }),
+        try !list.isUnfinished(entry)
+      {
+        // The file was moved, or removed by the user.
+        continue
       }
       try list.forget(path)
     }

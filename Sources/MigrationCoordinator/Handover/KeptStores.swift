@@ -116,6 +116,12 @@ struct KeptStores {
     return try checksum == Self.checksum(of: path)
   }
 
+  /// Whether an entry without its file is of a run that was killed before it kept the store, which
+  /// then has its own name still.
+  func isUnfinished(_ entry: Entry) throws -> Bool {
+    try !KeptStoreKind.isUndo(path(of: entry)) && isThere(entry, at: store)
+  }
+
   /// Whether changes of a store are next to it, in a log that is not empty.
   private static func hasLog(_ path: FilePath) throws -> Bool {
     try !KeptStoreKind.isUndo(path)

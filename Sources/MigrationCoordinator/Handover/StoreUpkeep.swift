@@ -208,6 +208,8 @@ package struct StoreUpkeep: Sendable {
 
   /// Removes all stores that were kept, with what is there for them alone.
   ///
+  /// One that is not there may have been moved, so its entry and its external files stay.
+  ///
   /// - Returns: what is gone.
   /// - Throws: `PlaceError.keptChanged` where one is not as it was kept; none is removed then.
   package func finish() throws -> [FilePath] {
@@ -235,6 +237,8 @@ package struct StoreUpkeep: Sendable {
           }
           try Files.syncDirectory(Files.parent(of: path))
           gone.append(path)
+        } else if try !entry.isLeaving && !kept.isUnfinished(entry) {
+          continue
         }
         try kept.release(entry.name)
       }
