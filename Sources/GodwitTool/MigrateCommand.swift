@@ -183,9 +183,11 @@ struct MigrateCommand: AsyncParsableCommand {
     }
     Self.show(result, isAlone: true, verifiesFully: verify == .full)
     // Each file that can be written is: none can be made afterwards.
-    var writing: [() throws -> Void] = files.map { file in { try file.write(result) } }
-    writing.append {
-      if let note = try receipts?.write(result) {
+    let notes: [() throws -> String?] =
+      files.map { file in { try file.write(result) } } + [{ try receipts?.write(result) }]
+    let writing: [() throws -> Void] = notes.map { note in
+      {
+        guard let note = try note() else { return }
         Terminal.standardError.line(text: "godwit: note: \(note)")
       }
     }

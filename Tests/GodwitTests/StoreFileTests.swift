@@ -138,4 +138,30 @@ import Testing
     let written = try JSONSerialization.jsonObject(with: Data(contentsOf: path))
     #expect((written as? [String: Any])?["outcome"] as? String == "migrated")
   }
+
+  @Test(arguments: ["report.json", "report.html"], [true, false])
+  func `a repeated command keeps the report of the run that made the result`(
+    name: String, isInPlace: Bool
+  ) async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var migration = given.migration()
+    if isInPlace { migration.output = nil }
+    migration.handover.keepsRecord = true
+    let path = given.folder.appending(path: name)
+    func run() async throws -> String? {
+      let file = try MigrationReportFile(path, of: migration)
+      return try file.write(try await migration.run())
+    }
+    #expect(try await run() == nil)
+    let account = try Data(contentsOf: path)
+    #expect(try await run()?.hasSuffix("and stays.") == true)
+    #expect(try Data(contentsOf: path) == account)
+    // A report of another run, or from before the result was changed, is none of this result.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path.path)
+    #expect(try await run() == nil)
+    #expect(try Data(contentsOf: path) != account)
+    let other = given.folder.appending(path: "other.\(path.pathExtension)")
+    #expect(try MigrationReportFile(other, of: migration).write(try await migration.run()) == nil)
+  }
 }

@@ -2,6 +2,7 @@ public import Foundation
 import MigrationCoordinator
 import Pages
 import Synchronization
+import SystemCalls
 public import SystemPackage
 
 /// The file for a migration's report: a page for people if it ends in `.html`, JSON otherwise
@@ -48,11 +49,38 @@ public struct MigrationReportFile: Sendable {
     return ["outcome", "store", "destination"].allSatisfy { object[$0] is String }
   }
 
-  /// Writes the report of a migration that succeeded.
+  /// Writes the report of a migration that succeeded, unless nothing was done and the file has the
+  /// report of the run that made the result.
   ///
+  /// - Returns: a note that this report stays, nil otherwise.
   /// - Throws: `MigrationFailure`, if it cannot be written.
-  public func write(_ result: StoreMigration.Result) throws(MigrationFailure) {
+  @discardableResult
+  public func write(_ result: StoreMigration.Result) throws(MigrationFailure) -> String? {
+    if [.alreadyThere, .alreadyCurrent].contains(result.outcome), isAccount(of: result) {
+      return "\(file.path) has the report of the run that made \(result.destination), and stays."
+    }
     try write(result.core)
+    return nil
+  }
+
+  /// Whether the file has the report of a run that made a result, which nothing changed since.
+  private func isAccount(of result: StoreMigration.Result) -> Bool {
+    let made = result.core.destination
+    guard result.salvage == nil,
+      let written = try? Files.fileStatusIfPresent(file.path), written.kind == .file,
+      let store = try? Files.fileStatusIfPresent(FilePath(made)),
+      store.modified <= written.modified,
+      let bytes = try? Files.readFile(file.path, limit: OutputFile.sizeLimit)
+    else { return false }
+    if Self.isPage(file.path) {
+      let page = String(decoding: bytes, as: UTF8.self)
+      return page.prefix(1024).contains(Page.mark)
+        && [MigrationReport.newStoreFact, Markup(made).renderText].allSatisfy(page.contains)
+    }
+    let report = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]
+    let outcomes: [MigrationReport.Outcome] = [.migrated, .copied]
+    return report?["destination"] as? String == made
+      && outcomes.contains { $0.rawValue == report?["outcome"] as? String }
   }
 
   /// Writes the report of a migration without a result, with its activities until it failed.

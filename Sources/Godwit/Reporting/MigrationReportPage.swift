@@ -19,6 +19,9 @@ extension MigrationReport {
     ).html
   }
 
+  /// The name of the fact that a page has only where there is a result.
+  static let newStoreFact = "new store"
+
   private var subtitle: String {
     let ends = [steps.first?.from, steps.last?.to].compactMap(\.self).filter { !$0.isEmpty }
     let route = ends.count == 2 ? "\(VersionText(ends[0])) to \(VersionText(ends[1]))" : nil
@@ -49,7 +52,7 @@ extension MigrationReport {
       return section
     }
     section.facts = MigrationSummary(self).facts.map { .init($0.name, $0.value) }
-    section.facts.append(.init("new store", destination))
+    section.facts.append(.init(Self.newStoreFact, destination))
     if let oldStore { section.facts.append(.init("old store", oldStore)) }
     if let engineDeclined { section.lines.append(Markup("Another engine: \(engineDeclined).")) }
     if wasVerifiedFully != nil { section.lines.append(Markup(verificationSentence)) }

@@ -18,7 +18,7 @@ struct OutputFile: Sendable {
   /// Open from the beginning on: who reads a pipe takes a writer that goes for the end.
   private let stream: StreamFile?
 
-  private static let sizeLimit = 64 << 20
+  static let sizeLimit = 64 << 20
 
   /// Checks that a report can be written.
   ///
