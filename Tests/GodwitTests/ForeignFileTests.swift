@@ -40,6 +40,33 @@ import Testing
     #expect(try sentence("a.txt", Array("notes\n".utf8)).contains("is a text file"))
   }
 
+  @Test(arguments: [
+    ("a.omo", Array("momv2$srsraori".utf8), "a.omo is an optimized managed object model"),
+    ("a.mom", Array("bplist00".utf8), "a.mom is a compiled model"),
+    ("a.plist", Array("bplist00".utf8), "a.plist is a binary property list"),
+    (
+      "a-journal", [0xd9, 0xd5, 5, 0xf9, 0x20, 0xa1, 0x63, 0xd7], "a-journal is a rollback journal"
+    ),
+    ("a-wal", [0x37, 0x7f, 6, 0x82], "a-wal is a write-ahead log"),
+  ])
+  func `a part of a model or of a store is named`(
+    name: String, head: [UInt8], expected: String
+  ) throws {
+    let found = try sentence(name, head + [UInt8](repeating: 0xe3, count: 600))
+    #expect(found.hasPrefix("\(expected)") && found.contains(", not a store: name the "))
+    #expect(!found.contains("encrypted"))
+  }
+
+  @Test func `a model is not called a folder with a store`() throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    let error = try #require(throws: MigrationFailure.self) {
+      _ = try StoreInspection(of: FilePath(given.model.path))
+    }
+    #expect(
+      error.sentences[0].hasSuffix(
+        "is a model, not a store: name the store that the app has written."))
+  }
+
   @Test func `a store that iCloud has not downloaded is told so`() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "cloud-\(UUID())")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -10,8 +10,7 @@ extension MigrationFailure {
     switch error.problem {
     case .notFound: self.init(.notFound, ForeignFile.absence(of: error.store))
     case .isFolder:
-      self.init(
-        .damaged, "\(file) is a folder, not a store: name the .sqlite file in it.")
+      self.init(.damaged, ForeignFile.sentence(onFolder: error.store))
     case .empty:
       self.init(
         .damaged,

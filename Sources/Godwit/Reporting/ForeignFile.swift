@@ -1,3 +1,5 @@
+import MigrationCoordinator
+import Schema
 import SystemCalls
 import SystemPackage
 
@@ -11,6 +13,16 @@ enum ForeignFile {
       : "\(file) is not an SQLite file, or it is encrypted: decrypt it before migrating it."
   }
 
+  /// What a folder is and what to do.
+  static func sentence(onFolder folder: FilePath) -> String {
+    let models = ["xcdatamodeld", "xcdatamodel", "momd", "xcmappingmodel"]
+    return models.contains(folder.extension ?? "")
+      ? "\(folder) is a model, not a store: \(otherFile)."
+      : "\(folder) is a folder, not a store: name the .sqlite file in it."
+  }
+
+  private static let otherFile = "name the store that the app has written"
+
   private static func sentence(on file: FilePath) -> String? {
     guard let head = try? Files.readHead(file, count: 64) else { return nil }
     if let (name, program) = archive(head) {
@@ -19,12 +31,34 @@ enum ForeignFile {
     if head.starts(with: "version https://git-lfs".utf8) {
       return "\(file) is a pointer of Git LFS, not the store: `git lfs pull` brings the store."
     }
+    if let part = part(head, of: file) { return part }
     if isPlaceholder(file) {
       return "\(file) is a placeholder of iCloud, not the store: download the store first."
     }
     if file.extension == "swift" {
-      return "\(file) is Swift source, not a store: name the store that the app has written; a "
-        + "SwiftData model is in it."
+      return "\(file) is Swift source, not a store: \(otherFile); a SwiftData model is in it."
+    }
+    if head.starts(with: "bplist00".utf8) {
+      let what = file.extension == "mom" ? "a compiled model" : "a binary property list"
+      return "\(file) is \(what), not a store: \(otherFile)."
+    }
+    return nil
+  }
+
+  /// The sentence on a file that belongs to a model or to a store, by its first bytes.
+  private static func part(_ head: [UInt8], of file: FilePath) -> String? {
+    if head.starts(with: "momv".utf8) {
+      return "\(file) is an optimized managed object model, not a store: \(otherFile)."
+    }
+    if head.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]) {
+      if let store = try? KeptStoreKind.owner(of: file) {
+        return "\(file) is the undo file of a migration, not a store: "
+          + "\(command: .rollback("\(store.lexicallyNormalized())")) restores the old store."
+      }
+      return "\(file) is a rollback journal of SQLite, not a store: name the file next to it."
+    }
+    if head.starts(with: [0x37, 0x7f, 0x06]) {
+      return "\(file) is a write-ahead log of SQLite, not a store: name the file next to it."
     }
     return nil
   }
