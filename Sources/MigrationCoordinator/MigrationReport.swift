@@ -218,8 +218,13 @@ package struct MigrationReport: Codable, Sendable {
   package var salvage: SalvagedStore?
   /// What is wrong with rows of the store, as far as it was looked for, and what became of it.
   package var defects: [Defect] = []
-  /// The losses by choices that `defects` has, without those in `losses`.
-  package var chosenLosses: [Loss] { Loss.chosen(in: defects).filter { !losses.contains($0) } }
+  /// The losses by choices that `defects` and the tables and columns outside of the model have,
+  /// without those in `losses`.
+  package var chosenLosses: [Loss] {
+    Loss.chosen(in: defects).filter { !losses.contains($0) }
+      + (extraTableRows ?? []).map { Loss(table: $0.name, rows: $0.rows) }
+      + (extraColumns ?? []).map { Loss(column: $0.name, values: $0.values) }
+  }
   /// References to rows that do not exist, which were migrated as they were.
   package var danglingReferences: [DanglingReference] = []
   /// The columns whose references were not checked, since their tables stayed in place; nil if all
@@ -229,6 +234,8 @@ package struct MigrationReport: Codable, Sendable {
   package var missingExternalFiles: [String] = []
   /// Tables of the source that do not belong to its model, and were not migrated.
   package var extraTables: [String] = []
+  /// The rows of those of `extraTables` that have some; nil where none had any.
+  package var extraTableRows: [ExtraTable]?
   /// Columns of its tables that do not belong to the model, and whose values were left behind; nil
   /// where none had any.
   package var extraColumns: [ExtraColumn]?
@@ -275,6 +282,14 @@ extension MigrationReport {
     package var column: String
   }
 
+  /// A table that the model knows nothing of.
+  package struct ExtraTable: Hashable, Codable, Sendable {
+    /// The name of the table.
+    package var name: String
+    /// The number of its rows.
+    package var rows: Int64
+  }
+
   /// A column that the model knows nothing of.
   package struct ExtraColumn: Hashable, Codable, Sendable {
     /// The column as `TABLE.COLUMN`.
@@ -287,6 +302,10 @@ extension MigrationReport {
   mutating func noteExtras(of survey: StoreSurvey) {
     lacksLog = survey.access.lacksLog ? true : nil
     extraTables = survey.differences.extraTables.filter { !keptTables.contains($0) }
+    let tables = survey.extras.filter {
+      [.table, .virtualTable].contains($0.kind) && $0.rows > 0 && extraTables.contains($0.name)
+    }
+    extraTableRows = tables.isEmpty ? nil : tables.map { .init(name: $0.name, rows: $0.rows) }
     let columns = survey.extras.filter { $0.kind == .column }
     extraColumns = columns.isEmpty ? nil : columns.map { .init(name: $0.name, values: $0.rows) }
     func names(_ kind: ExtraEntry.Kind) -> [String]? {

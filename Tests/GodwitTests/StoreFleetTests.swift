@@ -124,6 +124,33 @@ import Testing
     #expect(try fleet.status().losses.isEmpty)
   }
 
+  @Test func `what a choice leaves out of other tables is among the losses`() async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    try given.change("CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2)", in: given.store)
+    let members = try StoreFleet.Members()
+    try members.add(.init(store: FilePath(given.store.path)))
+    var migration = given.migration()
+    migration.output = nil
+    migration.choices.extraTables = .drop
+    var fleet = try StoreFleet.create(
+      at: FilePath(given.folder.appending(path: "Fleet").path), of: members, by: migration)
+    fleet.workerExecutable = migration.resources.executable
+    #expect(try await outcomes(fleet) == ["Store.sqlite": .migrated])
+    let loss = try #require(try fleet.status().losses.first)
+    #expect(loss.sentence == "mine: 2 rows dropped, since the model does not have the table.")
+    #expect(loss.cause == "outsideModel" && loss.count == 2)
+  }
+
+  @Test func `a status has the reason that a sentence announces`() async throws {
+    let given = try GivenStore(
+      Model.note, Model.entity("Note", Model.attribute("title", "String", "")))
+    let fleet = try fleet(given)
+    _ = try await outcomes(fleet)
+    let refused = try #require(try fleet.status().failures.first { $0.reason == "notMigratable" })
+    #expect(refused.sentence.contains(" for one reason: "))
+    #expect(refused.sentence.contains("Note.title"))
+  }
+
   @Test func `stores in WAL mode without a log are counted in plan, status and outcomes`()
     async throws
   {

@@ -112,7 +112,7 @@ struct PairProposalTests {
     let losses = MappingLosses(models: [mapping], source: models.old, destination: models.new)
     let lost = losses.possible.filter { $0.entity == "Novel" }
     #expect(lost.map(\.kind) == [.relationship("tags")])
-    #expect(lost.map(\.cause) == [.unmappedProperty])
+    #expect(lost.map(\.cause) == [.unmappedPair])
     mapping.entityMappings.removeAll { $0.newObjects != nil }
     let all = MappingLosses(models: [mapping], source: models.old, destination: models.new)
     #expect(Set(all.possible.map(\.cause)) == [.removed])

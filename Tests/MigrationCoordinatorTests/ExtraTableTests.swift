@@ -1,4 +1,5 @@
 import GRDB
+import Mapping
 import Planning
 import StoreFormat
 import Survey
@@ -121,6 +122,24 @@ import Testing
     let tags = try #require(report.extraColumns?.last?.values)
     #expect(report.extraColumns?.map(\.name) == ["ZPERSON.ZOWN", "ZTAG.ZALL"])
     #expect(report.extraColumns?.first?.values == 1 && tags > 1)
+  }
+
+  @Test(arguments: [EngineName.sql, .pages])
+  func `rows and values that are left out are losses by choice`(engine: EngineName) async throws {
+    let given = try given(
+      Self.tables
+        + "ALTER TABLE ZPERSON ADD COLUMN ZOWN; UPDATE ZPERSON SET ZOWN = 'a' WHERE Z_PK < 3;")
+    var request = given.request()
+    request.engine = engine
+    request.extraTables = .drop
+    let report = try await given.run(request)
+    #expect(!report.losses.contains { $0.cause == .outsideModel })
+    let chosen = report.chosenLosses
+    #expect(chosen.allSatisfy { $0.cause == .outsideModel })
+    #expect(
+      Set(chosen.map { "\($0.kind) \($0.name) \($0.count)" }) == [
+        "row order 2", "row pairs 2", "row hidden 1", "attribute ZPERSON.ZOWN 2",
+      ])
   }
 
   @Test func `views and triggers that are left behind are named`() async throws {

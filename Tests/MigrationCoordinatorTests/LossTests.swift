@@ -36,14 +36,16 @@ import Testing
     #expect(decide(.removed).refused.isEmpty)
   }
 
-  @Test(arguments: [LossCause.duplicate, .severalObjects])
+  @Test(arguments: [LossCause.duplicate, .severalObjects, .outsideModel])
   func `what goes by a choice goes unasked, unless no loss is wanted`(cause: LossCause) {
     #expect(decide(cause).refused.isEmpty)
     #expect(decide(cause, failsOnLoss: true).refused == ["E.p0"])
   }
 
   @Test(
-    arguments: LossCause.allCases.filter { ![.removed, .severalObjects, .duplicate].contains($0) })
+    arguments: LossCause.allCases.filter {
+      ![.removed, .severalObjects, .duplicate, .outsideModel].contains($0)
+    })
   func `every other loss is asked for`(cause: LossCause) {
     #expect(decide(cause).refused == ["E.p0"])
     #expect(decide(.removed, cause).refused == ["E.p1"])

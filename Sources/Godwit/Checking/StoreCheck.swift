@@ -178,8 +178,9 @@ extension StoreMigration.Loss {
   fileprivate var isKnownToVerify: Bool {
     switch cause {
     case .removed, .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty,
-      .order, .elsewhere, .collision, .conversion, .index, .allObjects, .detour, .downgrade,
-      .lastCopy, .unknownEntity, .missingKey:
+      .unmappedPair, .order, .elsewhere, .collision, .conversion, .index, .allObjects, .detour,
+      .downgrade,
+      .lastCopy, .unknownEntity, .outsideModel, .missingKey:
       true
     case .unknownReference, .dangling, .duplicate, .missingReference, .severalObjects, .history,
       .cloudKit:

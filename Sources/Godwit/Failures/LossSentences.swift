@@ -162,6 +162,7 @@ extension Loss {
   private var ofRows: String {
     switch cause {
     case .missingKey: "dropped, since one of their two keys is missing"
+    case .outsideModel: "dropped, since the model does not have the table"
     case .cloudKit:
       "of CloudKit's record metadata dropped, since the new model lacks the entity: iCloud keeps "
         + "the records, and the new store does not know them"
@@ -177,6 +178,10 @@ extension Loss {
     return switch cause {
     case .unmappedProperty:
       "dropped, since no mapping reads the property, which the model has"
+    case .unmappedPair:
+      "dropped, since mappings with onePer make objects of other pairs of the relationship, and of "
+        + "none of these"
+    case .outsideModel: "dropped, since the model does not have the column"
     case .unknownReference:
       "kept without the entity number next to the key, since the relationship cannot lead to that "
         + "entity"

@@ -34,6 +34,8 @@ extension StoreMigration {
       case outsideConfiguration
       /// The new model has the property, and no mapping reads it.
       case unmappedProperty
+      /// Mappings make objects of other pairs of the relationship, and of none of these.
+      case unmappedPair
       /// The new model has the ordered relationship, and mappings read its inverse alone.
       case order
       /// The objects that references lead to become ones that the relationship cannot hold.
@@ -44,6 +46,8 @@ extension StoreMigration {
       case conversion
       /// The rows belong to no entity of the store's model.
       case unknownEntity
+      /// The store's model does not have the table or column, and `extraTables` leaves it out.
+      case outsideModel
       /// The entity numbers next to references are of no entity that the relationship can lead to.
       case unknownReference
       /// The references lead to objects that are not there, and `danglingReferences` refuses them.
@@ -76,7 +80,7 @@ extension StoreMigration {
     public var kind: Kind
     /// Why it is lost.
     public var cause: Cause
-    /// The entity, by its name in the store.
+    /// The entity, by its name in the store; the table of a loss with the cause `outsideModel`.
     public var entity: String
     /// The property, nil if whole objects or rows are lost.
     public var property: String?
@@ -143,11 +147,13 @@ extension StoreMigration.Loss.Cause {
       case .unmappedEntity: .unmappedEntity
       case .outsideConfiguration: .outsideConfiguration
       case .unmappedProperty: .unmappedProperty
+      case .unmappedPair: .unmappedPair
       case .order: .order
       case .elsewhere: .elsewhere
       case .collision: .collision
       case .conversion: .conversion
       case .unknownEntity: .unknownEntity
+      case .outsideModel: .outsideModel
       case .unknownReference: .unknownReference
       case .dangling: .dangling
       case .duplicate: .duplicate

@@ -72,6 +72,11 @@ extension StoreMigration {
     public var missingExternalFiles: [String] { core.missingExternalFiles }
     /// Tables of the source that do not belong to its model, and were not migrated.
     public var extraTables: [String] { core.extraTables }
+    /// The number of rows of those of ``extraTables`` that have some.
+    public var extraTableRows: [String: Int64] {
+      Dictionary(
+        (core.extraTableRows ?? []).map { ($0.name, $0.rows) }, uniquingKeysWith: { $1 })
+    }
     /// Columns that do not belong to the model, each as `TABLE.COLUMN`, with the number of values
     /// that were left behind.
     public var extraColumns: [String: Int64] {

@@ -151,8 +151,8 @@ package struct MappingLosses: Hashable, Sendable {
   private func cause(
     of relationship: Relationship, in entity: Entity, isDropped: Bool
   ) -> LossCause {
-    isDropped && !source.hasPairs(of: relationship, in: entity, by: mappings)
-      ? .removed : .unmappedProperty
+    guard isDropped else { return .unmappedProperty }
+    return source.hasPairs(of: relationship, in: entity, by: mappings) ? .unmappedPair : .removed
   }
 
   /// Notes the references that nothing reads, from neither end.

@@ -14,6 +14,8 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case outsideConfiguration
   /// The destination model has the property, and no mapping reads it.
   case unmappedProperty
+  /// Mappings make objects of other pairs of the relationship, and of none of these.
+  case unmappedPair
   /// The destination model has the ordered relationship, and mappings read its other end alone.
   case order
   /// The objects that references lead to become ones that the relationship cannot hold.
@@ -24,6 +26,8 @@ package enum LossCause: String, Hashable, Codable, Sendable, CaseIterable {
   case conversion
   /// The rows are of no entity of the store's model.
   case unknownEntity
+  /// The store's model does not have the table or column, and a choice leaves it out.
+  case outsideModel
   /// The entity numbers next to references are of no entity that the relationship can lead to.
   case unknownReference
   /// The references lead to objects that do not exist, and the user chose to fail for them.

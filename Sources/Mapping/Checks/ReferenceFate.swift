@@ -165,10 +165,10 @@ extension ReferenceFates {
           source: source, old: old, destination: destination, new: $0, entities: entities
         ).droppedRelationships.contains(place.relationship.name)
       }
-    return isDropped
-      && !source.hasPairs(of: place.relationship, in: old, by: pairMappings)
-      ? mark(PossibleLoss(entity: old.name, kind: .relationship(place.relationship.name)))
-      : .unmappedProperty
+    guard isDropped else { return .unmappedProperty }
+    return source.hasPairs(of: place.relationship, in: old, by: pairMappings)
+      ? .unmappedPair
+      : mark(PossibleLoss(entity: old.name, kind: .relationship(place.relationship.name)))
   }
 }
 

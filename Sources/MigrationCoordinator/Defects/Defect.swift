@@ -1,5 +1,6 @@
 import Mapping
 import ObjectModel
+import Survey
 
 /// What is done about what is wrong with a store before it is migrated.
 package struct DefectChoices: Hashable, Codable, Sendable {
@@ -232,7 +233,12 @@ extension Loss {
         defect.removed.sorted { $0.key < $1.key }.map { entity, count in
           Loss(kind: .entity, cause: .duplicate, entity: entity, property: nil, count: count)
         }
-      case (.value, .nullified): [Loss(defect, kind: .attribute, cause: .conversion)]
+      case (.value, .nullified):
+        [
+          Loss(
+            defect, kind: .attribute, cause: .conversion,
+            reason: "changed to nil or the default value, for lack of an equal one in the new type")
+        ]
       case (.missingFile, .nullified):
         [
           Loss(
@@ -247,6 +253,32 @@ extension Loss {
               + "the key")
         ]
       default: []
+      }
+    }
+  }
+
+  /// The rows of a table that a choice leaves out.
+  init(table: String, rows: Int64) {
+    self.init(kind: .row, cause: .outsideModel, entity: table, property: nil, count: rows)
+  }
+
+  /// The values of a column that a choice leaves out.
+  ///
+  /// - Parameter column: the column as `TABLE.COLUMN`.
+  init(column: String, values: Int64) {
+    let parts = column.split(separator: ".", maxSplits: 1).map(String.init)
+    self.init(
+      kind: .attribute, cause: .outsideModel, entity: parts.first ?? column,
+      property: parts.dropFirst().first, count: values)
+  }
+
+  /// What a choice leaves out of a store's tables and columns that its model does not have.
+  static func leftOut(_ extras: [ExtraEntry]) -> [Loss] {
+    extras.filter { $0.rows > 0 }.compactMap { extra in
+      switch extra.kind {
+      case .table, .virtualTable: Loss(table: extra.name, rows: extra.rows)
+      case .column: Loss(column: extra.name, values: extra.rows)
+      case .view, .trigger: nil
       }
     }
   }

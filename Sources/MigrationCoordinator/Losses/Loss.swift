@@ -15,7 +15,7 @@ package struct Loss: Hashable, Codable, Sendable {
     case relationship
     /// Places in an ordered relationship.
     case order
-    /// Rows whose entity or keys the model does not know.
+    /// Rows whose entity, keys or table the model does not know.
     case row
     /// Indexes.
     case index
@@ -25,7 +25,7 @@ package struct Loss: Hashable, Codable, Sendable {
   package var kind: Kind
   /// Why it is lost, which decides whether consent is required.
   package var cause: LossCause
-  /// The source entity; for a row, the root entity of its table.
+  /// The source entity; for a row, the root entity of its table, or a table outside of the model.
   package var entity: String
   /// The attribute or relationship, nil if whole objects are lost.
   package var property: String?
@@ -230,11 +230,12 @@ package struct LossDecision: Hashable, Sendable {
   private func impliedGround(for cause: LossCause) -> LossGround? {
     switch cause {
     case .removed: .model
-    case .severalObjects, .duplicate: .choice
+    case .severalObjects, .duplicate, .outsideModel: .choice
     case .conversion: convertsValues ? .choice : nil
     case .history: dropsHistory ? .choice : nil
-    case .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty, .order,
-      .elsewhere, .collision, .unknownEntity, .unknownReference, .dangling, .missingReference,
+    case .filter, .policy, .unmappedEntity, .outsideConfiguration, .unmappedProperty,
+      .unmappedPair, .order, .elsewhere, .collision, .unknownEntity, .unknownReference, .dangling,
+      .missingReference,
       .missingKey, .index, .cloudKit, .allObjects, .detour, .downgrade, .lastCopy:
       nil
     }

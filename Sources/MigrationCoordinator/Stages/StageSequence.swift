@@ -38,7 +38,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 7
+    static let formatVersion = 8
 
     /// The run that it belongs to.
     let run: String?
