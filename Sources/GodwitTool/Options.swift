@@ -145,7 +145,8 @@ struct LossOptions: ParsableArguments {
     name: .customLong("allow-loss"),
     help: ArgumentHelp(
       "Permit the loss of Entity or Entity.property, besides data that the new model removes. "
-        + "Without a name, permit every loss. May be repeated.", valueName: "name"))
+        + "Entity.property includes the property of its subentities. Without a name, permit every loss. May be repeated.",
+      valueName: "name"))
   var names: [String] = []
 
   @Option(

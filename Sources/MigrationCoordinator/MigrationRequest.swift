@@ -62,6 +62,9 @@ package struct MigrationRequest: Sendable {
   package var failsOnLoss = false
   /// The losses to accept beyond those that the destination model implies.
   package var lossConsent = LossConsent.none
+  /// The properties that subentities have by those that `lossConsent` names; empty until the route
+  /// is known.
+  var inheritedConsent: Set<String> = []
   /// Whether the output is the store between two stages, which is removed after the next one.
   var isIntermediate = false
   /// Whether a migration in place removes the old store instead of keeping it.

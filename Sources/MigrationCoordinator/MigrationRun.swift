@@ -203,8 +203,7 @@ struct MigrationRun: Sendable {
       var report: MigrationReport
       do {
         report = try await migrate(
-          survey, stages: prepared.stages, defects: defects, workspace: workspace,
-          reporter: reporter
+          prepared, defects: defects, workspace: workspace, reporter: reporter
         ) { try ModelChecksums(target: target, route: found) }
       } catch {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
@@ -293,11 +292,13 @@ struct MigrationRun: Sendable {
 
   /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
-    _ survey: StoreSurvey, stages: [Stage], defects: [Defect], workspace: Workspace,
+    _ prepared: PreparedMigration, defects: [Defect], workspace: Workspace,
     reporter: ProgressReporter, models: @escaping () throws -> ModelChecksums
   ) async throws -> MigrationReport {
+    let (survey, stages) = (prepared.survey, prepared.stages)
     let made = try await StageSequence(
-      request: request, survey: survey, stages: stages, workspace: workspace, launcher: launcher,
+      request: prepared.request, survey: survey, stages: stages, workspace: workspace,
+      launcher: launcher,
       logger: logger
     ).run(reporter)
     var report = made.last.report

@@ -12,8 +12,8 @@ import SystemPackage
 
 /// A migration whose route is decided, as `check`, `plan` and `migrate` share it.
 package struct PreparedMigration: Sendable {
-  /// The resolved request.
-  package let request: MigrationRequest
+  /// The resolved request, with the consent that follows from the models on the route.
+  package private(set) var request: MigrationRequest
   /// The contents of the store.
   package let survey: StoreSurvey
   /// Whether the store's model differs from the target's.
@@ -76,7 +76,9 @@ package struct PreparedMigration: Sendable {
     let (found, planned) = try plan ?? find()
     route = found
     stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
-    try LossRules(request: request, survey: survey, stages: stages).check()
+    let rules = LossRules(request: request, survey: survey, stages: stages)
+    try rules.check()
+    self.request.inheritedConsent = rules.inheritedConsent
     try requireMirrored()
   }
 

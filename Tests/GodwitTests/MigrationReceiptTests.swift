@@ -103,6 +103,41 @@ import Testing
     #expect(receipt.losses.map(\.consent) == [.named])
   }
 
+  @Test func `what a choice leaves out of other tables and columns is lost by choice`() async throws
+  {
+    try given.change(
+      """
+      CREATE TABLE mine (a); INSERT INTO mine VALUES (1), (2); CREATE TABLE empty (a);
+      ALTER TABLE ZTAG ADD COLUMN ZOWN; UPDATE ZTAG SET ZOWN = 1 WHERE Z_PK = 3
+      """, in: given.store)
+    let receipt = try await migrate { $0.choices.extraTables = .drop }
+    let chosen = receipt.losses.filter { $0.consent == .choice }
+    #expect(
+      chosen.map(\.sentence) == [
+        "mine: 2 rows dropped, since the model does not have the table.",
+        "ZTAG.ZOWN: 1 value dropped, since the model does not have the column.",
+      ])
+    #expect(chosen.map(\.cause) == ["outsideModel", "outsideModel"])
+  }
+
+  @Test func `a consent to a property of an entity covers its subentities`() async throws {
+    func model(_ type: String) -> String {
+      "<entity name=\"Animal\" isAbstract=\"YES\">\(Model.attribute("size", type))</entity>"
+        + ["Dog", "Cat"].map { "<entity name=\"\($0)\" parentEntity=\"Animal\"/>" }.joined()
+    }
+    let given = try GivenStore(model("Double"), model("Integer 32"))
+    try given.change("UPDATE ZANIMAL SET ZSIZE = Z_PK + 0.5", in: given.store)
+    var migration = given.migration()
+    migration.choices.allowedLoss = ["Dog.size"]
+    #expect(try await given.failure(of: migration).kind == .lossRefused)
+    migration.choices.allowedLoss = ["Animal.size"]
+    let files = try MigrationReceiptFiles([file], of: migration)
+    #expect(try files.write(try await migration.run()) == nil)
+    let losses = try ReceiptCheck(file).receipt.losses
+    #expect(Set(losses.map(\.entity)) == ["Cat", "Dog"])
+    #expect(losses.allSatisfy { $0.consent == .named && $0.property == "size" })
+  }
+
   @Test func `a mapping model has its hash, and values that were set are named`() async throws {
     let mapping = given.folder.appending(path: "Step.json")
     try MappingModelFile(

@@ -60,6 +60,16 @@ import Testing
     #expect(decide(three.0, consent: .some(["F", "p0"])).refused == ["E.p0"])
   }
 
+  @Test func `a consent to a property covers it in subentities`() throws {
+    let model = try ManagedObjectModel(
+      Entity("Animal", isAbstract: true, [.optional("size")]), Entity("Dog", in: "Animal"),
+      Entity("Puppy", in: "Dog"), Entity("Stone", [.optional("size")]))
+    let names = LossConsent.some(["Animal.size", "Stone"]).inheritedNames(in: [model])
+    #expect(names == ["Dog.size", "Puppy.size"])
+    #expect(LossConsent.some(["Dog.size", "Animal"]).inheritedNames(in: [model]) == ["Puppy.size"])
+    #expect(LossConsent.all.inheritedNames(in: [model]).isEmpty)
+  }
+
   @Test func `where no loss is wanted, the model's is refused too, unless it is named`() {
     #expect(decide(.removed, failsOnLoss: true).refused == ["E.p0"])
     #expect(decide(.removed, consent: .some(["E.p0"]), failsOnLoss: true).refused.isEmpty)

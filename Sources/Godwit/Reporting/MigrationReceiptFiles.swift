@@ -161,7 +161,7 @@ public struct MigrationReceiptFiles: Sendable {
     receipt.values = request.settings
     let decision = request.lossDecision
     receipt.losses = try report.losses.map { loss in
-      guard let ground = decision.ground(for: loss) else {
+      guard let ground = decision.groundAfterwards(for: loss) else {
         throw MigrationFailure(.bug, "lost without consent: \(loss.sentence)")
       }
       return .init(loss, consent: ground)

@@ -98,6 +98,37 @@ package enum LossConsent: Hashable, Sendable {
     [loss.entity, loss.name, loss.compositeName].contains(where: covers(name:))
   }
 
+  /// Whether this consent names a property with the name of the one that is lost, of any entity.
+  func namesProperty(of loss: Loss) -> Bool {
+    guard case .some(let names) = self, let property = loss.property else { return false }
+    let own = [property, String(property.prefix { $0 != "." })]
+    return names.contains { name in
+      name.split(separator: ".", maxSplits: 1).dropFirst().contains { own.contains(String($0)) }
+    }
+  }
+
+  /// Returns this consent with further names.
+  func including(_ others: Set<String>) -> LossConsent {
+    guard case .some(let names) = self else { return self }
+    return .some(names.union(others))
+  }
+
+  /// The properties that subentities have by those that this consent names.
+  func inheritedNames(in models: [ManagedObjectModel]) -> Set<String> {
+    guard case .some(let names) = self else { return [] }
+    var result: Set<String> = []
+    for name in names {
+      let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2 else { continue }
+      for model in models {
+        for entity in model.family(of: parts[0]).dropFirst() {
+          result.insert("\(entity.name).\(parts[1])")
+        }
+      }
+    }
+    return result
+  }
+
   /// Whether this consent accepts any loss of that entity or property.
   package func covers(name: String) -> Bool {
     switch self {
@@ -224,6 +255,14 @@ package struct LossDecision: Hashable, Sendable {
   package func ground(for loss: Loss) -> LossGround? {
     if consent.covers(loss) { return consent == .all ? .anything : .named }
     return failsOnLoss ? nil : impliedGround(for: loss.cause)
+  }
+
+  /// Why a loss of a migration that is done was allowed.
+  ///
+  /// Without the models, it is unknown which subentities a name covers, but only names that the
+  /// migration accepted can have allowed it.
+  package func groundAfterwards(for loss: Loss) -> LossGround? {
+    ground(for: loss) ?? (consent.namesProperty(of: loss) ? .named : nil)
   }
 
   /// Why a loss of this cause is allowed without `--allow-loss`; nil where it is not.

@@ -12,7 +12,8 @@ extension MigrationRequest {
     // That of a stage has an output of its own, and discards what the whole migration does.
     let discards = discardsOld && (output == nil || isIntermediate)
     var decision = LossDecision(
-      consent: lossConsent, failsOnLoss: failsOnLoss, discardsOld: discards)
+      consent: lossConsent.including(inheritedConsent), failsOnLoss: failsOnLoss,
+      discardsOld: discards)
     decision.convertsValues = rules.defectChoices.values == .convert
     decision.dropsHistory = rules.history == .drop
     return decision
@@ -48,13 +49,21 @@ struct LossRules {
   let survey: StoreSurvey
   let stages: [Stage]
 
+  /// The models of all versions on the route.
+  private var models: [ManagedObjectModel] {
+    stages.flatMap(\.steps).map(\.source.model)
+      + [stages.last?.destination.model].compactMap(\.self)
+  }
+
+  /// The properties of subentities that the consent covers.
+  var inheritedConsent: Set<String> { request.lossConsent.inheritedNames(in: models) }
+
   /// Checks that the consent names what exists, and that the target is not the model of another
   /// application.
   ///
   /// - Throws: `MigrationError.consentUnknown` or `foreignModel`.
   func check() throws {
     guard let last = stages.last else { return }
-    let models = stages.flatMap(\.steps).map(\.source.model) + [last.destination.model]
     let names = request.lossConsent.unknownNames(models)
     guard names.unknown.isEmpty else {
       throw MigrationError.consentUnknown(names.unknown, known: names.known)
