@@ -56,6 +56,13 @@ package struct MigrationPreview: Sendable {
   /// the result will not have.
   package let losses: [Loss]
 
+  /// The losses by choices of the first stage that are not in `losses`.
+  package var chosenLosses: [Loss] {
+    guard isNeeded else { return [] }
+    let extras = prepared.request.extraTables == .drop ? Loss.leftOut(survey.extras) : []
+    return Loss.chosen(in: defects).filter { !losses.contains($0) } + extras
+  }
+
   /// Surveys the store of a request and passes the preview to `body`, during which its files exist.
   ///
   /// What its `-wal` holds is copied to a temporary folder; a store with a journal, as a whole.

@@ -80,6 +80,23 @@ import Testing
     #expect(found.trial.isPossible)
   }
 
+  @Test func `values that a suggested choice empties are among the losses`() async throws {
+    let short = Model.attribute("pages", "Integer 16")
+    let given = try GivenStore(
+      Model.entity("Note", Model.attribute("pages", "Integer 64")), Model.entity("Note", short))
+    try given.change(
+      "UPDATE ZNOTE SET ZPAGES = CASE WHEN Z_PK <= 3 THEN 1 << 40 ELSE Z_PK END", in: given.store)
+    let found = try await suggestion(given)
+    #expect(found.choices.flatMap(\.words) == ["--on-value", "null"])
+    #expect(found.trial.isPossible)
+    #expect(
+      found.trial.losses == [
+        "Note.pages: 3 values (Z_PK 1, 2, 3) changed to nil or the default value, for lack of an "
+          + "equal one in the new type."
+      ])
+    #expect(found.lines.contains { $0.hasSuffix(". It loses:") })
+  }
+
   @Test(arguments: [
     ("Date", "'2024-02-' || (10 + Z_PK % 10)", "date($source.title, \"yyyy-MM-dd\")"),
     ("Date", "'some words ' || Z_PK", nil), ("Date", "'2024-13-01'", nil),

@@ -70,6 +70,8 @@ extension StoreMigration {
     public let indexNote: String?
     /// The losses of the first stage, as far as they are known before policies run.
     public internal(set) var losses: [Loss]
+    /// The losses by choices that are not in ``losses``.
+    var chosenLosses: [Loss] = []
     /// Objects whose values only the migration computes, by mapping models or in later stages;
     /// empty where it was tried, and where there are none.
     public internal(set) var untried: [Untried] = []
@@ -212,6 +214,7 @@ extension StoreMigration.Preparation {
     newObjects = preview.newObjects.map { StoreMigration.NewObjects($0) }
     defects = preview.defects.map { StoreMigration.Defect($0) }
     losses = preview.losses.map { StoreMigration.Loss($0) }
+    chosenLosses = preview.chosenLosses.map { StoreMigration.Loss($0) }
     untried = Self.computed(preview)
     missingVersion = preview.isNeeded ? StrayVersion(preview)?.described : nil
     notes = Self.notes(preview, steps: coreSteps, missing: missingVersion)

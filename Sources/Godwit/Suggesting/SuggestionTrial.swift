@@ -30,7 +30,8 @@ struct SuggestionTrial {
       let isByCopy = try isByCopy
       let found = try await state.prepare(trying: isByCopy ? 0 : StoreMigration.triedObjects)
       if let refusal = found.refusal { throw refusal }
-      trial.losses = found.losses.map(\.description)
+      let chosen = found.chosenLosses.map(\.description)
+      trial.losses = found.losses.map(\.description) + chosen
       trial.isPossible = true
       guard isByCopy, found.isNeeded else { return (trial, []) }
       var check = try StoreCheck(of: state)
@@ -38,7 +39,7 @@ struct SuggestionTrial {
       let finding = try await check.run(.init(path: state.store, failure: nil))
       (trial.isPossible, trial.rows) = (finding.isPossible, finding.trial?.rows)
       trial.isCompared = finding.trial?.isCompared ?? false
-      trial.losses = finding.losses.map(\.description)
+      trial.losses = finding.losses.map(\.description) + chosen
       trial.reasons = finding.reasons.map(named)
       return (trial, finding.refusals)
     } catch let failure as MigrationFailure where failure.kind != .interrupted {
