@@ -57,6 +57,22 @@ import Testing
     #expect(!found.contains("encrypted"))
   }
 
+  @Test func `an undo file is named with the command that uses it`() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "undo-\(UUID())")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let undo = folder.appending(path: "a.sqlite.before-20260101-000000.undo")
+    try Data([0xd9, 0xd5, 5, 0xf9, 0x20, 0xa1, 0x63, 0xd7]).write(to: undo)
+    func sentence() throws -> String {
+      try #require(throws: MigrationFailure.self) {
+        _ = try StoreInspection(of: FilePath(undo.path))
+      }.sentences[0]
+    }
+    #expect(try sentence().contains("is a rollback journal of SQLite, not a store"))
+    try Data().write(to: folder.appending(path: "a.sqlite.godwit-kept.json"))
+    #expect(try sentence().contains("is the undo file of a migration, not a store: "))
+  }
+
   @Test func `a model is not called a folder with a store`() throws {
     let given = try GivenStore(Model.note, Model.longNote)
     let error = try #require(throws: MigrationFailure.self) {
