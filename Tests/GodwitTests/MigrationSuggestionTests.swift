@@ -97,6 +97,24 @@ import Testing
     #expect(found.lines.contains { $0.hasSuffix(". It loses:") })
   }
 
+  @Test func `values that a suggested choice empties in a later stage are among the losses`()
+    async throws
+  {
+    func model(_ type: String, _ more: String = "") -> String {
+      Model.entity("Note", Model.attribute("pages", type) + more)
+    }
+    let title = Model.attribute("title", "String")
+    let given = try GivenStore(
+      model("Integer 64"), model("Integer 64", title), model("Integer 16", title))
+    try given.change(
+      "UPDATE ZNOTE SET ZPAGES = CASE WHEN Z_PK <= 3 THEN 1 << 40 ELSE Z_PK END", in: given.store)
+    var migration = given.migration()
+    (migration.routing.isProgressive, migration.routing.isStepwise) = (true, true)
+    let found = try await migration.suggestion()
+    #expect(found.choices.flatMap(\.words) == ["--on-value", "null"])
+    #expect(found.trial.losses.map { $0.prefix(21) } == ["Note.pages: 3 values "])
+  }
+
   @Test(arguments: [
     ("Date", "'2024-02-' || (10 + Z_PK % 10)", "date($source.title, \"yyyy-MM-dd\")"),
     ("Date", "'some words ' || Z_PK", nil), ("Date", "'2024-13-01'", nil),

@@ -26,6 +26,8 @@ public struct StoreCheck: Sendable {
   ///
   /// nil if there are none.
   public var made: MadeStores?
+  /// Whether losses of results include what choices remove, which is otherwise among the defects.
+  var listsChosenLosses = false
   private let target: MigrationTarget
 
   /// Reads the model to migrate to, once for all stores, and its versions as they are needed.
@@ -146,6 +148,9 @@ public struct StoreCheck: Sendable {
     trial.checks.result = .full
     let result = try await trial.run(for: target) { progress($0.fraction) }
     finding.note(result)
+    if listsChosenLosses {
+      finding.losses += result.core.chosenLosses.map { StoreMigration.Loss($0) }
+    }
     if comparesResults, result.losses.allSatisfy(\.isKnownToVerify) {
       try Task.checkCancellation()
       let report = try await trial.verification(of: result).run(for: target)

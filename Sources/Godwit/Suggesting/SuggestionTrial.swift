@@ -30,16 +30,15 @@ struct SuggestionTrial {
       let isByCopy = try isByCopy
       let found = try await state.prepare(trying: isByCopy ? 0 : StoreMigration.triedObjects)
       if let refusal = found.refusal { throw refusal }
-      let chosen = found.chosenLosses.map(\.description)
-      trial.losses = found.losses.map(\.description) + chosen
+      trial.losses = (found.losses + found.chosenLosses).map(\.description)
       trial.isPossible = true
       guard isByCopy, found.isNeeded else { return (trial, []) }
       var check = try StoreCheck(of: state)
-      check.migratesCopies = true
+      (check.migratesCopies, check.listsChosenLosses) = (true, true)
       let finding = try await check.run(.init(path: state.store, failure: nil))
       (trial.isPossible, trial.rows) = (finding.isPossible, finding.trial?.rows)
       trial.isCompared = finding.trial?.isCompared ?? false
-      trial.losses = finding.losses.map(\.description) + chosen
+      trial.losses = finding.losses.map(\.description)
       trial.reasons = finding.reasons.map(named)
       return (trial, finding.refusals)
     } catch let failure as MigrationFailure where failure.kind != .interrupted {
