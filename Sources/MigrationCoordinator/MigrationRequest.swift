@@ -168,20 +168,10 @@ package struct MigrationRequest: Sendable {
     guard features.isEmpty, extras.isEmpty else {
       throw MigrationError.unsupported(store: store, features, extras: extras)
     }
-    let lost = droppedExtras(of: survey)
-    if forbidsDroppedExtras, !lost.isEmpty {
+    let lost = survey.extras.filter { $0.rows > 0 }
+    if rules.extraTables == .drop, failsOnLoss, lossConsent != .all, !lost.isEmpty {
       throw MigrationError.extrasForbidden(store: store, lost)
     }
-  }
-
-  /// The tables of no model that have rows and are left behind.
-  func droppedExtras(of survey: StoreSurvey) -> [ExtraEntry] {
-    rules.extraTables == .drop ? survey.extras.filter { $0.rows > 0 } : []
-  }
-
-  /// Whether no table with rows may be left behind.
-  var forbidsDroppedExtras: Bool {
-    rules.extraTables == .drop && failsOnLoss && lossConsent != .all
   }
 
   /// Requested options that remove what CloudKit mirroring relies on.

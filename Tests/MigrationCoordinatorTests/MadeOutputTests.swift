@@ -1,5 +1,6 @@
 import Expressions
 import Foundation
+import GRDB
 import Godwit
 import Mapping
 import MappingFiles
@@ -89,6 +90,23 @@ import Testing
     }
     request.lossConsent = .all
     #expect(try await given.run(request).outcome == .alreadyThere)
+  }
+
+  @Test func `an output without tables of no model is not accepted either`() async throws {
+    let given = try GivenMigration()
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { db in
+      try db.execute(sql: "CREATE TABLE own (a)")
+      try db.execute(sql: "INSERT INTO own VALUES (1)")
+    }
+    try connection.queue.close()
+    var request = request(given)
+    request.extraTables = .drop
+    #expect(try await given.run(request).outcome == .migrated)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    request.failsOnLoss = true
+    request.lossConsent = .some(["Comic.pages", "Book.gone"])
+    await #expect(throws: MigrationError.self) { try await given.run(request) }
   }
 
   @Test func `the work of a later run in the place of the output stays`() async throws {

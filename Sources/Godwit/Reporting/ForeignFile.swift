@@ -1,5 +1,6 @@
 import MigrationCoordinator
 import Schema
+import StoreNames
 import SystemCalls
 import SystemPackage
 

@@ -23,11 +23,11 @@ struct MadeOutput: Codable, Hashable {
     private var found: [Loss]
     /// What choices removed, which is a loss only where none is permitted.
     private var chosen: [Loss]
-    /// Whether tables of no model have rows that were left behind.
-    private var dropsExtras: Bool
+    /// What the run was permitted to lose.
+    private var consent: LossConsent
 
     /// Takes the losses of a report.
-    init(_ report: MigrationReport, of survey: StoreSurvey, by request: MigrationRequest) {
+    init(_ report: MigrationReport, consent: LossConsent) {
       func withoutKeys(_ losses: [Loss]) -> [Loss] {
         losses.map { loss in
           var loss = loss.beforeDiscarding
@@ -36,19 +36,21 @@ struct MadeOutput: Codable, Hashable {
         }
       }
       (found, chosen) = (withoutKeys(report.losses), withoutKeys(report.chosenLosses))
-      dropsExtras = !request.droppedExtras(of: survey).isEmpty
+      self.consent = consent
     }
 
     /// Checks that a request accepts them.
     ///
-    /// - Throws: `MigrationError.losses`; `PlaceError.outputExists` for an output that lacks tables
-    ///   with rows, which are not listed here.
-    func requireConsent(of request: MigrationRequest, at output: FilePath) throws {
-      let all = request.failsOnLoss ? found + chosen : found
-      if let refusal = request.lossDecision.decide(all, keepsNothing: false).refusal {
+    /// - Throws: `MigrationError.losses`.
+    func requireConsent(of request: MigrationRequest) throws {
+      let decision = request.lossDecision
+      // The same names cover the same properties of subentities.
+      let refused = (request.failsOnLoss ? found + chosen : found).filter { loss in
+        consent != request.lossConsent || decision.groundAfterwards(for: loss) == nil
+      }
+      if let refusal = decision.decide(refused, keepsNothing: false).refusal {
         throw MigrationError.losses(store: request.store, refusal)
       }
-      if dropsExtras, request.forbidsDroppedExtras { throw PlaceError.outputExists(output) }
     }
   }
 
@@ -115,9 +117,9 @@ struct MadeOutput: Codable, Hashable {
 
   /// Checks that a request accepts what the output lacks.
   ///
-  /// - Throws: `MigrationError.losses` or `PlaceError.outputExists`.
-  func requireConsent(of request: MigrationRequest, at output: FilePath) throws {
-    try losses.requireConsent(of: request, at: output)
+  /// - Throws: `MigrationError.losses`.
+  func requireConsent(of request: MigrationRequest) throws {
+    try losses.requireConsent(of: request)
   }
 
   /// Whether a request would make the output again: from the store as it is now, by equal options,

@@ -20,7 +20,7 @@ extension MigrationRun {
     guard let made, made.isFile(status), try made.isMade(by: request, target: target) else {
       throw PlaceError.outputExists(output)
     }
-    try made.requireConsent(of: request, at: output)
+    try made.requireConsent(of: request)
     guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
       return report(.alreadyThere)
     }
@@ -99,7 +99,7 @@ extension MigrationRun {
       keeper.note(result: report, writes: request.output == nil && !workspace.isTemporary)
       let outcome = try ResultHandover(
         request: request, survey: survey, files: files, workspace: workspace, keeper: keeper,
-        losses: MadeOutput.Losses(report, of: survey, by: request), models: models
+        losses: MadeOutput.Losses(report, consent: request.lossConsent), models: models
       ).run()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes

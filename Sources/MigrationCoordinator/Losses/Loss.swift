@@ -85,7 +85,7 @@ extension Loss {
 }
 
 /// Which losses the user accepts.
-package enum LossConsent: Hashable, Sendable {
+package enum LossConsent: Hashable, Codable, Sendable {
   /// No loss beyond what the destination model itself removes.
   case none
   /// Any loss.
