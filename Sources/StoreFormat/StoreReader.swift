@@ -132,7 +132,7 @@ package struct StoreReader: Sendable {
         db,
         sql: """
           SELECT s.name, i.name, i.type FROM sqlite_schema AS s, pragma_table_info(s.name) AS i
-          WHERE s.type = 'table'
+          WHERE s.type = 'table' AND s.sql NOT LIKE 'CREATE VIRTUAL%'
           """)
       var textNumbered: Set<String> = []
       while let row = try rows.next() {
@@ -163,6 +163,10 @@ package struct StoreReader: Sendable {
           catalog.triggers.append(Trigger(name: name, table: table, statement: sql))
         } else {
           catalog.virtualTables[name] = sql
+          // Without the module that an app registers, the columns are not known.
+          let columns = try? String.fetchSet(
+            db, sql: "SELECT name FROM pragma_table_info(?)", arguments: [name])
+          catalog.tables[name] = columns ?? []
         }
       }
       return catalog
@@ -220,7 +224,8 @@ package struct StoreReader: Sendable {
           db,
           sql: """
             SELECT s.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS i
-            WHERE s.type = 'table' AND i.name = ? AND i.pk = 1 AND upper(i.type) = 'INTEGER'
+            WHERE s.type = 'table' AND s.sql NOT LIKE 'CREATE VIRTUAL%' AND i.name = ?
+              AND i.pk = 1 AND upper(i.type) = 'INTEGER'
               AND NOT EXISTS (SELECT 1 FROM pragma_index_list(s.name) WHERE origin = 'pk')
             """, arguments: [column]))
     }

@@ -75,14 +75,33 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   ) throws(StoreError) -> ExtraEntry? {
     if catalog.virtualTables[name] != nil {
       // Without its module, a virtual table cannot be read; that of R-trees is always there.
-      let rows = try? reader.rowCount(of: name, by: .index)
-      return rows == 0 ? nil : .init(kind: .virtualTable, name: name, rows: rows ?? 0)
+      let rows: Int64
+      do throws(StoreError) {
+        rows = try reader.rowCount(of: name, by: .index)
+      } catch {
+        rows = try shadowRows(name, catalog, reader)
+      }
+      return rows == 0 ? nil : .init(kind: .virtualTable, name: name, rows: rows)
     }
     let rows = try reader.rowCount(of: name, by: .rows)
     if rows == 0 { return nil }
     var found = ExtraEntry(kind: .table, name: name, rows: rows)
     found.numberColumn = catalog.tables[name]?.sorted().first(where: Catalog.mayHoldNumbers)
     return found
+  }
+
+  /// The rows of a virtual table that cannot be read: those of the table that has its contents, by
+  /// the names that SQLite's full-text search gives, else of the longest of its tables.
+  private static func shadowRows(
+    _ name: String, _ catalog: Catalog, _ reader: StoreReader
+  ) throws(StoreError) -> Int64 {
+    let tables = catalog.tables.keys.filter { $0.hasPrefix("\(name)_") }
+    let content = tables.filter { $0 == "\(name)_content" }
+    var most: Int64 = 0
+    for table in content.isEmpty ? tables : content {
+      most = max(most, try reader.rowCount(of: table, by: .rows))
+    }
+    return most
   }
 
   /// Those of some columns, each as `TABLE.COLUMN`, that hold anything.

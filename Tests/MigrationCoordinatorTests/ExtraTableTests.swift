@@ -1,4 +1,5 @@
 import GRDB
+import Godwit
 import Mapping
 import Planning
 import StoreFormat
@@ -69,6 +70,36 @@ import Testing
     let report = try await given.run(request)
     #expect(Set(report.extraTables).isSuperset(of: ["order", "pairs", "hidden", "place", "empty"]))
     #expect(report.keptTables.isEmpty)
+  }
+
+  @Test func `a virtual table that cannot be read has the rows of its contents`() async throws {
+    let given = try given(
+      """
+      CREATE TABLE words_content (id INTEGER PRIMARY KEY, c0);
+      INSERT INTO words_content VALUES (1, 'a'), (2, 'b');
+      CREATE TABLE words_data (id INTEGER PRIMARY KEY, block);
+      INSERT INTO words_data VALUES (1, 'x'), (2, 'y'), (3, 'z');
+      PRAGMA writable_schema = ON;
+      INSERT INTO sqlite_schema VALUES
+        ('table', 'words', 'words', 0, 'CREATE VIRTUAL TABLE words USING none (a)');
+      PRAGMA writable_schema = OFF;
+      """)
+    var request = given.request()
+    (request.extraTables, request.failsOnLoss) = (.drop, true)
+    let forbidden = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .extrasForbidden(_, let lost)? = forbidden else {
+      Issue.record("\(String(describing: forbidden))")
+      return
+    }
+    #expect(lost.map(\.name) == ["words"] && lost.map(\.rows) == [2])
+    request.failsOnLoss = false
+    let output = given.folder.appending("New.sqlite")
+    request.output = output
+    #expect(try await given.run(request).extraTables.contains("words"))
+    // The store is sound, whatever SQLite reports about the module that it lacks.
+    var migration = StoreMigration(store: given.store, toMerged: [given.target])
+    migration.choices.extraTables = .drop
+    #expect(try await StoreVerification(of: output, madeBy: migration).run().isAlike)
   }
 
   @Test(arguments: [EngineName.sql, .pages])

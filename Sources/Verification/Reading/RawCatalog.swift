@@ -30,15 +30,30 @@ struct RawCatalog {
         sql: Self.text(value: $0[3]))
     }
     for entry in entries where entry.type == "table" {
-      columns[entry.name] = try store.rows(
-        sql: "SELECT name, type, pk FROM pragma_table_xinfo(?, 'main')",
-        bindings: [.text(entry.name)]
-      ).map {
-        TableColumn(
-          name: Self.text(value: $0[0]) ?? "", type: Self.text(value: $0[1]) ?? "",
-          keyPlace: $0[2].integer ?? 0)
+      do throws(StoreError) {
+        columns[entry.name] = try Self.columns(of: entry.name, in: store)
+      } catch {
+        // Without the module that an app registers, the columns are not known.
+        guard Self.isVirtual(entry) else { throw error }
+        columns[entry.name] = []
       }
     }
+  }
+
+  private static func columns(
+    of table: String, in store: RawStore
+  ) throws(StoreError) -> [TableColumn] {
+    try store.rows(
+      sql: "SELECT name, type, pk FROM pragma_table_xinfo(?, 'main')", bindings: [.text(table)]
+    ).map {
+      TableColumn(
+        name: text(value: $0[0]) ?? "", type: text(value: $0[1]) ?? "",
+        keyPlace: $0[2].integer ?? 0)
+    }
+  }
+
+  private static func isVirtual(_ entry: Entry) -> Bool {
+    entry.sql?.uppercased().hasPrefix("CREATE VIRTUAL") ?? false
   }
 
   private static func text(value: RawValue) -> String? {
@@ -60,7 +75,7 @@ struct RawCatalog {
 
   /// The names of columns, by table.
   var names: Catalog {
-    let virtual = entries.filter { $0.sql?.uppercased().hasPrefix("CREATE VIRTUAL") ?? false }
+    let virtual = entries.filter(Self.isVirtual)
     return Catalog(
       tables: columns.mapValues { Set($0.map(\.name)) },
       virtualTables: Dictionary(
