@@ -92,6 +92,7 @@ package struct MigrationPreview: Sendable {
         let salvage = try SourceSalvage(request: request, access: access, path: copy)
         let survey = try salvage.completed(
           StoreSurvey(opening: request, access: salvage.access, target: target))
+        try salvage.requireDerivable(survey)
         // All objects are reported, including those of tables that a clone would leave.
         try survey.rowCounts.countAll()
         let preview = try survey.seekingDamage {

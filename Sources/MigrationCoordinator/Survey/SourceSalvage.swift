@@ -1,4 +1,5 @@
 import GRDB
+import RowPrograms
 import Schema
 package import StoreFormat
 package import Survey
@@ -42,6 +43,20 @@ package struct SourceSalvage {
     guard losesRows, !survey.schema.derived.isEmpty else { return survey }
     try derive(survey.schema)
     return try survey.reading(access)
+  }
+
+  /// Checks that all derived attributes that may depend on lost rows can be computed again.
+  ///
+  /// - Throws: `MigrationError.impossible`, for those in forms that Godwit does not know.
+  func requireDerivable(_ survey: StoreSurvey) throws {
+    let lost = Set((found?.tables ?? []).map(\.table))
+    let compiler = DerivedCompiler(source: survey.schema, destination: survey.schema)
+    let open = survey.schema.keptTriggers.filter {
+      !lost.isDisjoint(with: compiler.tables(namedBy: $0))
+    }
+    guard open.isEmpty else {
+      throw MigrationError.impossible(store: survey.store, survey.schema.refusals(of: open))
+    }
   }
 
   /// Whether tables lost rows, or may have.
