@@ -22,13 +22,13 @@ package struct FleetLoss: Codable, Hashable, Sendable {
     (self.property, self.count, self.reason) = (property, count, reason)
   }
 
-  /// The text that losses of one kind, cause and name share.
-  var key: String { "\(kind) \(cause) \(entity).\(property ?? "")" }
+  /// The text that losses of one kind, cause, reason and name share.
+  var key: String { "\(kind) \(cause) \(entity).\(property ?? "") \(reason ?? "")" }
 
   /// The most losses of one store that are recorded: their names come from models.
   private static let mostPerStore = 100
 
-  /// Losses with those of one kind, cause and name summed; the first ones, if there are many.
+  /// Losses with those of one kind, cause, reason and name summed; the first ones, if there are many.
   package static func summed(_ losses: [FleetLoss]) -> [FleetLoss] {
     var places: [String: Int] = [:]
     var sums: [FleetLoss] = []

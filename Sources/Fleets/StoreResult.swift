@@ -69,7 +69,10 @@ package struct StoreResult: ResumableFile, Hashable, Sendable {
   }
 
   /// The first sentence about the result, with the next one where it announces reasons.
-  package var summary: String {
+  package var summary: String { Self.summary(of: sentences) }
+
+  /// The first of some sentences, with the next one where it announces reasons.
+  package static func summary(of sentences: [String]) -> String {
     guard let first = sentences.first else { return "" }
     guard first.hasSuffix(":"), sentences.count > 1 else { return first }
     return "\(first) \(sentences[1])"

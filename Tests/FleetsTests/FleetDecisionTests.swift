@@ -46,6 +46,10 @@ import Testing
     }
     let store = FleetLoss.summed([loss("isbn", 2), loss("pages", 3), loss("isbn", 5)])
     #expect(store == [loss("isbn", 7), loss("pages", 3)])
+    // Two reasons are two losses.
+    var other = loss("isbn", 4)
+    other.reason = "its file is missing"
+    #expect(FleetLoss.summed([loss("isbn", 2), other]).map(\.count) == [2, 4])
     var (tally, first, second) = (FleetTally(), result(.migrated), result(.migrated))
     (first.lost, second.lost) = (store, [loss("isbn", 1)])
     for result in [first, second] { tally.add(result) }

@@ -271,6 +271,14 @@ import Testing
     again.handover.keepsRecord = true
     let files = try MigrationReceiptFiles([file], of: again)
     #expect(try files.write(try await again.run()) == "an earlier run has written the receipt.")
+    // The receipt is that of an output with other bytes, which is gone.
+    try FileManager.default.removeItem(at: given.output)
+    again.handover.givesNewUUID = true
+    _ = try await again.run()
+    let other = try MigrationReceiptFiles([file], of: again)
+    let made = try await again.run()
+    #expect(made.outcome == .alreadyThere)
+    #expect(throws: MigrationFailure.self) { _ = try other.write(made) }
     again.output = FilePath(given.folder.appending(path: "Other.sqlite").path)
     _ = try await again.run()
     let none = try MigrationReceiptFiles([file], of: again)

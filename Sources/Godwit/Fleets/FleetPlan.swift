@@ -22,7 +22,7 @@ extension StoreFleet {
 
     /// Stores that cannot be migrated for one reason.
     public struct Refusal: Hashable, Sendable, Encodable {
-      /// The first sentence about the first of these stores.
+      /// The first sentence about the first of these stores, with the first reason.
       public var sentence: String
       /// The number of stores.
       public var stores: Int
@@ -116,7 +116,7 @@ extension StoreFleet {
           } else if finding.isPossible {
             plan.current += 1
           } else {
-            let sentence = finding.reasons.last ?? ""
+            let sentence = StoreResult.summary(of: finding.reasons)
             let reason = sentence.replacing(finding.store, with: "STORE")
             refusals[
               reason,

@@ -69,14 +69,18 @@ public struct MigrationReceiptFiles: Sendable {
     (try? Files.readFile(path, limit: MigrationReceipt.limit)).map(isReceipt) ?? false
   }
 
-  /// Whether a file is the receipt of the store that the request makes.
-  private func isReceiptOfResult(at path: FilePath) -> Bool {
+  /// Whether a file is the receipt of the store that the request makes, with the bytes that this
+  /// has.
+  private func isReceiptOfResult(at path: FilePath, sha256: String) -> Bool {
     guard let bytes = try? Files.readFile(path, limit: MigrationReceipt.limit),
       Self.isReceipt(bytes)
     else { return false }
     let result = (request.output ?? request.store).string
-    return (try? MigrationReceipt(bytes)).map { $0.result.path == result }
-      ?? String(decoding: bytes, as: UTF8.self).contains(result)
+    if let receipt = try? MigrationReceipt(bytes) {
+      return receipt.result.path == result && receipt.result.sha256 == sha256
+    }
+    let page = String(decoding: bytes, as: UTF8.self)
+    return page.contains(result) && page.contains(sha256)
   }
 
   /// Writes the receipt of a migration that succeeded.
@@ -91,7 +95,11 @@ public struct MigrationReceiptFiles: Sendable {
       try requireReceipts(of: result.destination)
       return "nothing was migrated, so there is no receipt."
     case .alreadyThere, .finishedEarlier:
-      if files.allSatisfy({ isReceiptOfResult(at: $0.path) }) {
+      let sha256 = try MigrationFailure.catching {
+        let access = try SourceAccess.open(result.destination, isOwn: true)
+        return try FileHash.of(SourceFile(access.readable))
+      }
+      if files.allSatisfy({ isReceiptOfResult(at: $0.path, sha256: sha256) }) {
         return "an earlier run has written the receipt."
       }
       throw MigrationFailure(
