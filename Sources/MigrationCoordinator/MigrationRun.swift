@@ -203,17 +203,11 @@ struct MigrationRun: Sendable {
       var report: MigrationReport
       do {
         report = try await migrate(
-          prepared, defects: defects, workspace: workspace, reporter: reporter
+          prepared, along: found, defects: defects, workspace: workspace, reporter: reporter
         ) { try ModelChecksums(target: target, route: found) }
       } catch {
         throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
       }
-      report.note(found, stages: prepared.stages, words: keeper.words)
-      report.note(defects.completed(by: report.defects))
-      let lost = report.losses
-      report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
-      report.note(prepared.mendedReferences, inStage: 0)
-      report.salvage = prepared.salvage
       let recording = recorder.recording
       report.seconds = recording.secondsByPhase
       report.timeline = recording
@@ -275,6 +269,7 @@ struct MigrationRun: Sendable {
       }
       let survey = try salvage.completed(
         StoreSurvey(opening: request, access: salvage.access, target: target))
+      try salvage.requireDerivable(survey)
       var prepared = try survey.seekingDamage {
         try PreparedMigration.mending(request, target: target, survey: survey) {
           try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
@@ -292,8 +287,8 @@ struct MigrationRun: Sendable {
 
   /// Makes the result stage by stage, and puts it in its final place.
   private func migrate(
-    _ prepared: PreparedMigration, defects: [Defect], workspace: Workspace,
-    reporter: ProgressReporter, models: @escaping () throws -> ModelChecksums
+    _ prepared: PreparedMigration, along route: FoundRoute, defects: [Defect],
+    workspace: Workspace, reporter: ProgressReporter, models: @escaping () throws -> ModelChecksums
   ) async throws -> MigrationReport {
     let (survey, stages) = (prepared.survey, prepared.stages)
     let made = try await StageSequence(
@@ -308,6 +303,13 @@ struct MigrationRun: Sendable {
       report.defects += try DefectSearch(survey: survey).danglingReferences()
       report.uncheckedReferences = nil
     }
+    // What is kept of the report when the result takes its place has to be all of it.
+    report.note(route, stages: stages, words: keeper.words)
+    report.note(defects.completed(by: report.defects))
+    let lost = report.losses
+    report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
+    report.note(prepared.mendedReferences, inStage: 0)
+    report.salvage = prepared.salvage
     try desk.waitToSwap()
     reporter.enter(.swapping)
     let files = ExternalFiles(

@@ -85,13 +85,19 @@ package struct RunInputs: ResumableFile {
 }
 
 /// A program by what it is: each build of it has another size or time.
-private struct Program: Codable, Hashable {
-  var bytes: Int64
-  var modified: Int64
+struct Program: Codable, Hashable {
+  private var bytes: Int64
+  private var modified: Int64
 
-  init(_ executable: FilePath) throws {
+  fileprivate init(_ executable: FilePath) throws {
     let status = try Files.fileStatus(executable)
     (bytes, modified) = (status.size, status.modified)
+  }
+
+  /// The program that has the policies of a request; nil where it has none.
+  init?(ofPolicies request: MigrationRequest) throws {
+    guard !request.policies.isEmpty, let executable = request.executable else { return nil }
+    try self.init(executable)
   }
 }
 

@@ -114,7 +114,7 @@ import Testing
   @Test func `what was done is taken up for what it was made for alone`() async throws {
     struct Failure: Error {}
     let given = try givenStore()
-    var first = MigrationStage.custom(from: given.version("1"), to: given.version("2")) {
+    let first = MigrationStage.custom(from: given.version("1"), to: given.version("2")) {
       try Self.execute(Self.fill, in: $0)
     }
     let last = MigrationStage.custom(from: given.version("2"), to: given.version("3")) {
@@ -151,15 +151,36 @@ import Testing
       of: given.migration(),
       stages: [.lightweight([given.version("1"), given.version("2")]), last])
     #expect(await refusal(of: without).contains("its policies and handlers"))
-    first.allowedLoss = ["Note"]
-    let allowing = StagedMigration(of: given.migration(), stages: [first, last])
-    #expect(await refusal(of: allowing).contains("allowedLoss"))
-    first.allowedLoss = []
     var choosing = StagedMigration(of: given.migration(), stages: [first, last])
     choosing.migration.choices.history = .drop
     #expect(await refusal(of: choosing).contains("choices.history"))
     choosing.migration.choices.history = .keep
     let result = try await choosing.run()
+    #expect(result.resumed && result.steps.count == 1)
+  }
+
+  @Test func `what finished stages lost needs the consent of the run that takes them up`()
+    async throws
+  {
+    struct Failure: Error {}
+    let given = try GivenStore(
+      Model.longNote, Model.noteWithoutPages,
+      Model.entity("Note", Model.attribute("title", "String") + Model.attribute("size", "Float")))
+    let stage = MigrationStage.lightweight([given.version("1"), given.version("2")])
+    let failing = MigrationStage.custom(from: given.version("2"), to: given.version("3")) { _ in
+      throw Failure()
+    }
+    await #expect(throws: Failure.self) {
+      try await StagedMigration(of: given.migration(), stages: [stage, failing]).run()
+    }
+    var staged = StagedMigration(
+      of: given.migration(), stages: [stage, .lightweight([given.version("3")])])
+    staged.migration.choices.failsOnLoss = true
+    let error = await #expect(throws: MigrationFailure.self) { try await staged.run() }
+    #expect(error?.exitStatus == .impossible)
+    staged.stages[0].allowedLoss = .anything
+    staged.stages[1].allowedLoss = .anything
+    let result = try await staged.run()
     #expect(result.resumed && result.steps.count == 1)
   }
 

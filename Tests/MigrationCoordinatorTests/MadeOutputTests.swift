@@ -5,6 +5,7 @@ import Godwit
 import Mapping
 import MappingFiles
 import ModelFiles
+import ObjectMigration
 import ObjectModel
 import Planning
 import StoreFormat
@@ -14,6 +15,8 @@ import TestSupport
 import Testing
 
 @testable import MigrationCoordinator
+
+private final class PlainPolicy: MigrationPolicy {}
 
 @Suite(.scratchFolder) struct MadeOutputTests {
   /// A version between the two of `GivenMigration`: the new one without an entity.
@@ -90,6 +93,41 @@ import Testing
     }
     request.lossConsent = .all
     #expect(try await given.run(request).outcome == .alreadyThere)
+  }
+
+  @Test func `objects that a choice removed are lost where nothing may be lost`() async throws {
+    func model(_ isUnique: Bool) throws -> ManagedObjectModel {
+      var note = Entity("Note", [.optional("title"), .optional("size", .integer64)])
+      if isUnique { note.uniquenessConstraints = [["title"]] }
+      return try ManagedObjectModel(entities: [note])
+    }
+    let given = try GivenMigration(from: model(false), to: model(true), rows: 20)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: "UPDATE ZNOTE SET ZTITLE = 'a' WHERE Z_PK < 4") }
+    try connection.queue.close()
+    var request = request(given)
+    request.defectChoices.duplicates = .keepFirst
+    #expect(try await given.run(request).outcome == .migrated)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    request.failsOnLoss = true
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    #expect(error.map { MigrationFailure($0).exitStatus } == .impossible)
+    request.lossConsent = .some(["Note"])
+    #expect(try await given.run(request).outcome == .alreadyThere)
+  }
+
+  @Test func `an output by another build of the policies is another output`() async throws {
+    let given = try GivenMigration()
+    var request = request(given)
+    let program = given.folder.appending("program")
+    try Files.writeFileAtomically([1], to: program)
+    (request.executable, request.policies) = (program, ["Own": { PlainPolicy() }])
+    #expect(try await given.run(request).outcome == .migrated)
+    #expect(try await given.run(request).outcome == .alreadyThere)
+    try Files.writeFileAtomically([1, 2], to: program)
+    try await requireRefused(request, given)
+    request.policies = [:]
+    try await requireRefused(request, given)
   }
 
   @Test func `an output without tables of no model is not accepted either`() async throws {

@@ -136,6 +136,11 @@ import Testing
       return nil
     }
     await #expect(throws: MigrationError.self) { try await given.run(request, killed) }
+    // What the finished stage removed by choice is lost where nothing may be lost.
+    request.failsOnLoss = true
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    #expect(error.map { MigrationFailure($0).exitStatus } == .impossible)
+    request.failsOnLoss = false
     let report = try await given.run(request)
     #expect(report.resumed)
     try judge(report, stage: 2, result: request.destination)

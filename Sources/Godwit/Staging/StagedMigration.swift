@@ -95,11 +95,12 @@ public struct StagedMigration: Sendable {
     let resumed = work.done > 0
     var results: [StoreMigration.Result] = []
     for (number, step) in zip(1..., route.steps) where number > work.done {
-      results.append(
-        try await run(step, number: number, work: work) {
-          progress(Progress(step: number, stepCount: route.steps.count, migration: $0))
-        })
-      try MigrationFailure.catching { try work.finish(number) }
+      let result = try await run(step, number: number, work: work) {
+        progress(Progress(step: number, stepCount: route.steps.count, migration: $0))
+      }
+      let losses = MadeLosses(result.core, consent: step.stage.allowedLoss.consent)
+      try MigrationFailure.catching { try work.finish(number, losing: losses) }
+      results.append(result)
     }
     if try MigrationFailure.catching({ try !work.hasOutput }) {
       try await publish(work, version: route.last, count: route.steps.count, output: output)

@@ -1,5 +1,4 @@
 import Foundation
-import Mapping
 import MigrationCoordinator
 import MigrationStatus
 import Planning
@@ -52,16 +51,21 @@ final class StagedWork {
     /// The output, once it is there.
     var output: SourceFingerprint?
 
-    /// What a completed step was allowed, besides its versions.
+    /// What a completed step has besides its versions.
     struct Step: Codable, Hashable {
-      var allowedLoss: [String]?
+      var losses: MadeLosses
       var hasCodeBefore: Bool
       var hasCodeAfter: Bool
 
-      init(_ stage: MigrationStage) {
-        allowedLoss = stage.allowedLoss.isAnything ? nil : stage.allowedLoss.names.sorted()
+      init(_ stage: MigrationStage, losses: MadeLosses) {
+        self.losses = losses
         hasCodeBefore = stage.willMigrate != nil
         hasCodeAfter = stage.didMigrate != nil
+      }
+
+      /// Whether a stage runs code where this one did.
+      func hasCode(of stage: MigrationStage) -> Bool {
+        (hasCodeBefore, hasCodeAfter) == (stage.willMigrate != nil, stage.didMigrate != nil)
       }
     }
   }
@@ -80,7 +84,8 @@ final class StagedWork {
   /// Creates the folder, or takes over that of an interrupted run with the same stages and the same
   /// source.
   ///
-  /// - Throws: `PlaceError.otherRun` for a folder of other stages or of another source, unless the
+  /// - Throws: `PlaceError.otherRun` for a folder of other stages or of another source, and
+  ///   `MigrationError.losses` for stages that have lost what this run may not lose, unless the
   ///   request is to start over.
   init(_ run: Run, output: FilePath) throws {
     (self.run, self.output) = (run, output)
@@ -103,6 +108,11 @@ final class StagedWork {
       } else {
         let differences = try Self.differences(of: run, from: found)
         guard differences.isEmpty else { throw PlaceError.otherRun(work: folder, differences) }
+        for (step, earlier) in zip(run.route.steps, found.done) {
+          var request = run.request
+          request.lossConsent = step.stage.allowedLoss.consent
+          try earlier.losses.requireConsent(of: request)
+        }
         state = found
       }
     }
@@ -113,15 +123,8 @@ final class StagedWork {
   private static func differences(of run: Run, from found: State) throws -> [RunDifference] {
     let steps = run.route.steps.prefix(found.done.count)
     var differences = try run.inputs(of: steps).differences(from: found.inputs)
-    let stages = steps.map { State.Step($0.stage) }
-    for (earlier, step) in zip(found.done, stages) where earlier != step {
-      if earlier.allowedLoss != step.allowedLoss {
-        let names = earlier.allowedLoss.map { $0.joined(separator: ",") } ?? "yes"
-        differences.append(.option(.allowLoss, earlier: names))
-      } else if !differences.contains(.program) {
-        differences.append(.program)
-      }
-    }
+    let hasSameCode = zip(found.done, steps).allSatisfy { $0.hasCode(of: $1.stage) }
+    if !hasSameCode, !differences.contains(.program) { differences.append(.program) }
     return differences
   }
 
@@ -158,12 +161,12 @@ final class StagedWork {
   /// The store that a step makes.
   func made(_ number: Int) -> FilePath { folder.appending("stage-\(number).sqlite") }
 
-  /// Records that a step is done, and removes the stores that only it needed.
-  func finish(_ number: Int) throws {
+  /// Records that a step is done with these losses, and removes the stores that only it needed.
+  func finish(_ number: Int, losing losses: MadeLosses) throws {
     try Files.syncDirectory(folder)
     let steps = run.route.steps.prefix(number)
-    let inputs = try run.inputs(of: steps)
-    state = State(inputs: inputs, done: steps.map { .init($0.stage) })
+    state.inputs = try run.inputs(of: steps)
+    state.done.append(.init(steps[number - 1].stage, losses: losses))
     try write()
     try removeStore(before(number))
     if number > 1 { try removeStore(made(number - 1)) }

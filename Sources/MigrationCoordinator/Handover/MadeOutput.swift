@@ -15,44 +15,7 @@ struct MadeOutput: Codable, Hashable {
   private var source: SourceFingerprint
   private var options: Options
   private var models: ModelChecksums
-  private var losses: Losses
-
-  /// What the output lacks of the store: another command may not accept it.
-  struct Losses: Codable, Hashable {
-    /// Without keys, which no decision needs.
-    private var found: [Loss]
-    /// What choices removed, which is a loss only where none is permitted.
-    private var chosen: [Loss]
-    /// What the run was permitted to lose.
-    private var consent: LossConsent
-
-    /// Takes the losses of a report.
-    init(_ report: MigrationReport, consent: LossConsent) {
-      func withoutKeys(_ losses: [Loss]) -> [Loss] {
-        losses.map { loss in
-          var loss = loss.beforeDiscarding
-          loss.keys = []
-          return loss
-        }
-      }
-      (found, chosen) = (withoutKeys(report.losses), withoutKeys(report.chosenLosses))
-      self.consent = consent
-    }
-
-    /// Checks that a request accepts them.
-    ///
-    /// - Throws: `MigrationError.losses`.
-    func requireConsent(of request: MigrationRequest) throws {
-      let decision = request.lossDecision
-      // The same names cover the same properties of subentities.
-      let refused = (request.failsOnLoss ? found + chosen : found).filter { loss in
-        consent != request.lossConsent || decision.groundAfterwards(for: loss) == nil
-      }
-      if let refusal = decision.decide(refused, keepsNothing: false).refusal {
-        throw MigrationError.losses(store: request.store, refusal)
-      }
-    }
-  }
+  private var losses: MadeLosses
 
   /// The file of an output, whatever its name; without the number of its file system, which may be
   /// another one after a restart of the system.
@@ -75,8 +38,9 @@ struct MadeOutput: Codable, Hashable {
     var versionOrder: [String]
     var journalMode: String?
     var rules: ResultRules
+    var program: Program?
 
-    init(_ request: MigrationRequest) {
+    init(_ request: MigrationRequest) throws {
       configuration = request.configuration
       isProgressive = request.isProgressive
       infersOnly = request.infersOnly
@@ -84,17 +48,18 @@ struct MadeOutput: Codable, Hashable {
       versionOrder = request.versionOrder
       journalMode = request.journalMode?.rawValue
       rules = request.rules
+      program = try Program(ofPolicies: request)
     }
   }
 
   /// Describes the output of a request, a file with this status whatever its name.
   init(
     _ status: FileStatus, of request: MigrationRequest, from source: SourceFingerprint,
-    by models: ModelChecksums, losing losses: Losses
-  ) {
+    by models: ModelChecksums, losing losses: MadeLosses
+  ) throws {
     file = File(status)
     self.source = source
-    options = Options(request)
+    options = try Options(request)
     self.models = models
     self.losses = losses
   }
@@ -127,9 +92,8 @@ struct MadeOutput: Codable, Hashable {
   ///
   /// Models are read only if all else is equal.
   func isMade(by request: MigrationRequest, target: () throws -> TargetModel) throws -> Bool {
-    guard try source == SourceFingerprint(of: request.store), options == Options(request) else {
-      return false
-    }
+    guard try source == SourceFingerprint(of: request.store), try options == Options(request)
+    else { return false }
     let target = try target()
     return try models.target == target.checksum
       && models.isSame(as: request, target: target)

@@ -99,7 +99,7 @@ extension MigrationRun {
       keeper.note(result: report, writes: request.output == nil && !workspace.isTemporary)
       let outcome = try ResultHandover(
         request: request, survey: survey, files: files, workspace: workspace, keeper: keeper,
-        losses: MadeOutput.Losses(report, consent: request.lossConsent), models: models
+        losses: MadeLosses(report, consent: request.lossConsent), models: models
       ).run()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes

@@ -17,7 +17,7 @@ struct ResultHandover {
   let workspace: Workspace
   let keeper: OutcomeKeeper
   /// What the result lacks of the store.
-  let losses: MadeOutput.Losses
+  let losses: MadeLosses
   /// The models and mapping models that decided on the result.
   let models: () throws -> ModelChecksums
 
@@ -126,7 +126,7 @@ struct ResultHandover {
   }
 
   private func madeOutput(_ status: FileStatus) throws -> MadeOutput {
-    MadeOutput(
+    try MadeOutput(
       status, of: request, from: survey.access.fingerprint, by: try models(), losing: losses)
   }
 

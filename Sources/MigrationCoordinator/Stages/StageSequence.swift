@@ -126,10 +126,9 @@ struct StageSequence {
   ///
   /// - Throws: `MigrationError.losses`.
   private func requireConsent(_ done: inout [Marker]) throws {
-    let losses = done.flatMap(\.losses).map(\.beforeDiscarding)
-    if let refusal = request.lossDecision.decide(losses, keepsNothing: false).refusal {
-      throw MigrationError.losses(store: request.store, refusal)
-    }
+    let mended = stages[0].mended + done.flatMap(\.defects).filter { $0.fate != .kept }
+    try MadeLosses(found: done.flatMap(\.losses), chosen: Loss.chosen(in: mended))
+      .requireConsent(of: request)
     for place in done.indices {
       let own = done[place].losses.map(\.beforeDiscarding)
       done[place].losses = request.lossDecision.decide(own, keepsNothing: false).losses
