@@ -28,7 +28,8 @@ package struct FleetLoss: Codable, Hashable, Sendable {
   /// The most losses of one store that are recorded: their names come from models.
   private static let mostPerStore = 100
 
-  /// Losses with those of one kind, cause, reason and name summed; the first ones, if there are many.
+  /// Losses with those of one kind, cause, reason and name summed; the first ones, if there are
+  /// many.
   package static func summed(_ losses: [FleetLoss]) -> [FleetLoss] {
     var places: [String: Int] = [:]
     var sums: [FleetLoss] = []
