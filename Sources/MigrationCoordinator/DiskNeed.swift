@@ -222,6 +222,6 @@ extension SourceAccess {
 extension MigrationPaths {
   /// The bytes of the external binary data files next to a store.
   package static func externalBytes(of store: FilePath) -> Int64 {
-    Files.bytes(in: ExternalDataFolder.files(support: support(of: store)))
+    Files.bytes(in: ExternalDataFolder.files(support: SupportFolder.path(of: store)))
   }
 }

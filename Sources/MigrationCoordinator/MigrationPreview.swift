@@ -7,6 +7,7 @@ package import ObjectMigration
 package import Planning
 import Schema
 import StoreFormat
+import StoreNames
 package import Survey
 import SystemCalls
 import SystemPackage
@@ -125,7 +126,7 @@ package struct MigrationPreview: Sendable {
         try NewObjectSurvey(
           store: survey.access.readable, source: survey.schema,
           destination: try StoreSchema(stage.destination.model),
-          support: MigrationPaths.support(of: survey.store),
+          support: SupportFolder.path(of: survey.store),
           now: Date().timeIntervalSinceReferenceDate
         ).counts(of: stage.mappings)
       } ?? []

@@ -230,7 +230,7 @@ struct MigrationRun: Sendable {
     else { return false }
     do {
       // Files next to a small store may be large.
-      let support = MigrationPaths.support(of: request.store)
+      let support = SupportFolder.path(of: request.store)
       guard try Files.fileStatusIfPresent(support) == nil else { return false }
       return try [request.store, FilePath("\(request.store)-wal")].allSatisfy { path in
         try Files.fileStatusIfPresent(path)?.size ?? 0 < Self.instantBytes

@@ -91,21 +91,4 @@ package struct MigrationPaths: Hashable, Sendable {
   package func stageMarker(_ number: Int) -> FilePath {
     WorkFile.stageMarker.path(in: work, number)
   }
-  /// The folder with the external binary files of a store: `/data/.Shop_SUPPORT`.
-  ///
-  /// The store that an edit has changed, and the file by which it is undone, have the same.
-  package static func support(of path: FilePath) -> FilePath {
-    let store = edited(by: path) ?? path
-    let stem = store.lastComponent?.stem ?? ""
-    return store.removingLastComponent().appending(".\(stem)_SUPPORT")
-  }
-
-  /// The store that was edited, where a name is that of the journal which undoes it:
-  /// `STORE.before-TIME.undo`.
-  package static func edited(by undo: FilePath) -> FilePath? {
-    guard let kept = undo.lastComponent.flatMap({ KeptName($0.string) }), kept.isUndo else {
-      return nil
-    }
-    return undo.removingLastComponent().appending(kept.store)
-  }
 }

@@ -20,16 +20,16 @@ package enum CompanionName {
   /// Suffixes behind the name of a store.
   private static let suffixes =
     StoreFile.logSuffixes
-    + StoreCompanion.allCases.filter { $0 != .result }.map(\.rawValue)
+    + StoreCompanion.allCases.filter { $0 != .result && $0 != .partial }.map(\.rawValue)
   /// What begins a longer suffix, and the form of the rest.
   private static let openings: [(opening: String, isRest: @Sendable (Substring) -> Bool)] =
     [
-      (StoreCompanion.result.rawValue, isIdentifier), (".partial-", isIdentifier),
+      (StoreCompanion.result.rawValue, isIdentifier),
+      (StoreCompanion.partial.rawValue, isIdentifier),
     ]
     + [.record, .keptList, .new].map { (companion: StoreCompanion) in
       ("\(companion.rawValue).", { $0.hasSuffix(".tmp") })
     }
-  private static let support = "_SUPPORT"
 
   /// Whether a text begins with a UUID.
   private static func isIdentifier(_ text: Substring) -> Bool {
@@ -46,9 +46,9 @@ package enum CompanionName {
       owners += name.ranges(of: opening).filter { isRest(name[$0.upperBound...]) }
         .map { .named(String(name[..<$0.lowerBound])) }
     }
-    for folder in [name] + name.ranges(of: ".partial-").map({ String(name[..<$0.lowerBound]) })
-    where folder.hasPrefix(".") && folder.hasSuffix(support) {
-      owners.append(.stem(String(folder.dropFirst().dropLast(support.count))))
+    let partial = name.ranges(of: StoreCompanion.partial.rawValue)
+    for folder in [name] + partial.map({ String(name[..<$0.lowerBound]) }) {
+      if let stem = SupportFolder.stem(of: folder) { owners.append(.stem(stem)) }
     }
     return owners.filter { $0 != .named("") && $0 != .stem("") }
   }

@@ -1,3 +1,4 @@
+import StoreNames
 package import SystemCalls
 package import SystemPackage
 
@@ -7,10 +8,8 @@ package enum ExternalDataFolder {
   /// data").
   package static let nameLength = 36
 
-  private static let name: FilePath.Component = "_EXTERNAL_DATA"
-
   /// The folder with the files, in a store's support folder.
-  package static func files(support: FilePath) -> FilePath { support.appending(name) }
+  package static func files(support: FilePath) -> FilePath { support.appending(SupportFolder.data) }
 
   /// Removes the files and folders of a support folder that Godwit created, the folders only if
   /// nothing else is in them.
@@ -54,7 +53,7 @@ package enum ExternalDataFolder {
   package static func opened(support: FilePath) -> ForeignFolder? {
     guard let folder = support.lastComponent else { return nil }
     return ForeignFolder(
-      Files.parent(of: support), path: FilePath(root: nil, [folder, Self.name]))
+      Files.parent(of: support), path: FilePath(root: nil, [folder, SupportFolder.data]))
   }
 
   /// Opens the file that an external value names, next to the store of the support folder; nil if
@@ -68,7 +67,7 @@ package enum ExternalDataFolder {
     _ name: FilePath.Component, support: FilePath
   ) throws -> FileDescriptor? {
     guard let folder = support.lastComponent else { return nil }
-    let path = FilePath(root: nil, [folder, Self.name, name])
+    let path = FilePath(root: nil, [folder, SupportFolder.data, name])
     do throws(SystemCallError) {
       return try Files.openBeneath(Files.parent(of: support), path: path)
     } catch {

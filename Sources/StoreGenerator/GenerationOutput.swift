@@ -17,20 +17,20 @@ struct GenerationOutput {
 
   /// Takes a path that is free, in a folder that exists.
   init(_ store: FilePath) throws(GenerationError) {
-    guard let stem = store.lastComponent?.stem else {
+    guard store.lastComponent != nil else {
       throw GenerationError(.folderMissing, at: store)
     }
-    let most = 255 - ".partial-\(UUID().uuidString)-journal".utf8.count
+    let most = 255 - "\(StoreCompanion.partial.rawValue)\(UUID().uuidString)-journal".utf8.count
     guard (store.lastComponent?.string.utf8.count ?? 0) <= most else {
       throw GenerationError(.nameTooLong(most: most), at: store)
     }
     let folder = Files.parent(of: store)
     self.store = store
-    support = folder.appending(".\(stem)_SUPPORT")
+    support = SupportFolder.path(of: store)
     // A new UUID makes the temporary names free.
     let id = UUID().uuidString
-    partialStore = FilePath("\(store.string).partial-\(id)")
-    partialSupport = FilePath("\(support.string).partial-\(id)")
+    partialStore = FilePath("\(StoreCompanion.partial.path(of: store))\(id)")
+    partialSupport = FilePath("\(StoreCompanion.partial.path(of: support))\(id)")
     do {
       guard try Files.fileStatusIfPresent(folder)?.isDirectory == true else {
         throw GenerationError(.folderMissing, at: folder)

@@ -1,3 +1,5 @@
+package import SystemPackage
+
 /// The name under which a store is kept next to the one that has replaced it:
 /// `STORE.before-20261231-235959`, with `.2` and so on behind it where the name is taken, and
 /// `.undo` behind all where it is the journal that undoes an edit.
@@ -47,6 +49,15 @@ package struct KeptName: Hashable, Sendable {
   package var text: String {
     "\(store).\(kind.rawValue)-\(time)" + (number > 1 ? ".\(number)" : "")
       + (isUndo ? Self.undoSuffix : "")
+  }
+
+  /// The store that was edited, where a name is that of the journal which undoes it:
+  /// `STORE.before-TIME.undo`.
+  package static func edited(by undo: FilePath) -> FilePath? {
+    guard let kept = undo.lastComponent.flatMap({ KeptName($0.string) }), kept.isUndo else {
+      return nil
+    }
+    return undo.removingLastComponent().appending(kept.store)
   }
 
   /// What is behind the last point and before it; nil where there is none.

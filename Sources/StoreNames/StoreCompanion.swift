@@ -14,6 +14,8 @@ package enum StoreCompanion: String, Hashable, Sendable, CaseIterable {
   case stages = ".godwit-stages"
   /// A result that cannot be renamed from its work folder, whose identifier follows.
   case result = ".godwit-result-"
+  /// A store while it is generated, and its support folder, before an identifier.
+  case partial = ".partial-"
 
   /// Its path next to a store.
   package func path(of store: FilePath) -> FilePath { FilePath("\(store)\(rawValue)") }

@@ -1,5 +1,6 @@
 import Planning
 package import StoreFormat
+import StoreNames
 import SystemCalls
 package import SystemPackage
 
@@ -77,7 +78,7 @@ struct UndoneStore {
 
   /// Opens it; nil where a file is none.
   init?(_ path: FilePath) throws {
-    guard let store = MigrationPaths.edited(by: path), let journal = try RollbackJournal(path),
+    guard let store = KeptName.edited(by: path), let journal = try RollbackJournal(path),
       let note = UndoNote(journal)
     else { return nil }
     (self.path, self.store, self.journal, self.note) = (path, store, journal, note)

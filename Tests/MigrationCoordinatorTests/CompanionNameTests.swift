@@ -31,7 +31,7 @@ import Testing
       let paths = MigrationPaths(destination: store)
       let kept = try KeptStores(of: store).freeName(.before)
       return [
-        paths.work, paths.mark, paths.result, MigrationPaths.support(of: store),
+        paths.work, paths.mark, paths.result, SupportFolder.path(of: store),
         paths.resultBesideDestination(UUID().uuidString), OutcomeFile(beside: store).path,
         KeptStores(of: store).path, Files.temporary(for: KeptStores(of: store).path),
         FilePath("\(OutcomeFile(beside: store).path).1f2e3d4c.tmp"), kept, FilePath("\(kept).2"),

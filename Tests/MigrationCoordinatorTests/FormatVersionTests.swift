@@ -7,6 +7,7 @@ import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -242,9 +243,9 @@ import Testing
   func `a stage whose external files changed since is made again`(isGone: Bool) async throws {
     let (given, request) = try await interrupted()
     let store = MigrationPaths(destination: given.store).stage(number: 1).destination
-    let data = ExternalDataFolder.files(support: MigrationPaths.support(of: store))
+    let data = ExternalDataFolder.files(support: SupportFolder.path(of: store))
     let name = try #require(try Files.listDirectory(data).first)
-    let own = ExternalDataFolder.files(support: MigrationPaths.support(of: given.store))
+    let own = ExternalDataFolder.files(support: SupportFolder.path(of: given.store))
     let bytes = try given.bytes(own.appending(name))
     if isGone {
       try Files.remove(data.appending(name))

@@ -8,6 +8,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 import TestSupport
@@ -158,7 +159,7 @@ import Testing
   }
 
   private func files(_ store: FilePath) throws -> [String] {
-    let folder = MigrationPaths.support(of: store).appending("_EXTERNAL_DATA")
+    let folder = SupportFolder.path(of: store).appending("_EXTERNAL_DATA")
     guard try Files.fileStatusIfPresent(folder) != nil else { return [] }
     return try Files.listDirectory(folder).map(\.string).sorted()
   }
@@ -175,7 +176,7 @@ import Testing
 
   @Test func `a store that is discarded takes along what it alone names`() async throws {
     let given = try photos()
-    let folder = MigrationPaths.support(of: given.store).appending("_EXTERNAL_DATA")
+    let folder = SupportFolder.path(of: given.store).appending("_EXTERNAL_DATA")
     let stranger = "0F0F0F0F-0000-4000-8000-0F0F0F0F0F0F"
     try Files.writeFileAtomically([1], to: folder.appending("bystander"))
     try Files.writeFileAtomically([1], to: folder.appending(stranger))

@@ -1,5 +1,6 @@
 import Foundation
 import RowPrograms
+import StoreNames
 import SystemPackage
 import TestSupport
 import Testing
@@ -43,7 +44,7 @@ struct PlanDocumentTests {
   }
 
   @Test func `the folder of external files is named after the store's stem`() {
-    #expect(MigrationPaths.support(of: "/data/Shop.sqlite") == "/data/.Shop_SUPPORT")
-    #expect(MigrationPaths.support(of: "Shop") == ".Shop_SUPPORT")
+    #expect(SupportFolder.path(of: "/data/Shop.sqlite") == "/data/.Shop_SUPPORT")
+    #expect(SupportFolder.path(of: "Shop") == ".Shop_SUPPORT")
   }
 }

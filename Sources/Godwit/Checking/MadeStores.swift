@@ -1,6 +1,7 @@
 import Foundation
 import ModelFiles
 import Planning
+import StoreNames
 import Synchronization
 import SystemCalls
 public import SystemPackage
@@ -169,11 +170,11 @@ extension StoreCheck {
   ) throws -> [(from: FilePath, to: FilePath)] {
     var files = [(from: store, to: copy)]
     let (support, other) = (
-      MigrationPaths.support(of: store), MigrationPaths.support(of: copy)
+      SupportFolder.path(of: store), SupportFolder.path(of: copy)
     )
     if try Files.fileStatusIfPresent(support) != nil {
       _ = try Files.createDirectory(other)
-      let data = "_EXTERNAL_DATA"
+      let data = SupportFolder.data
       if try Files.fileStatusIfPresent(support.appending(data)) != nil {
         _ = try Files.createDirectory(other.appending(data))
         files += try Files.listDirectory(support.appending(data)).map {

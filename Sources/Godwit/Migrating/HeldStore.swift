@@ -4,6 +4,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage
@@ -27,7 +28,7 @@ struct HeldStore {
       throw MigrationError.sourceModelMissing(store: path, searched: models, unreadable: [])
     }
     model = found
-    support = MigrationPaths.support(of: try Files.resolved(path))
+    support = SupportFolder.path(of: try Files.resolved(path))
   }
 
   /// Its objects.

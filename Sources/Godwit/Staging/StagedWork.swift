@@ -185,7 +185,7 @@ final class StagedWork {
     for suffix in StoreFile.suffixes {
       try Files.removeRegularFile(FilePath(store.string + suffix))
     }
-    try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))
+    try ExternalDataFolder.remove(support: SupportFolder.path(of: store))
   }
 
   private func removeStores(_ number: Int) throws {

@@ -4,6 +4,7 @@ import MigrationCoordinator
 import ObjectModel
 import Planning
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage
@@ -24,7 +25,7 @@ struct SealedStore {
     let access = try SourceAccess.open(path, acceptsShort: acceptsDamage)
     let reader = try StoreReader(immutable: access.readable)
     let metadata = try reader.metadata()
-    let support = MigrationPaths.support(of: try Files.resolved(path))
+    let support = SupportFolder.path(of: try Files.resolved(path))
     let file = try SourceFile(access.readable)
     description = MigrationReceipt.Store(
       path: path.string, uuid: metadata.uuid, versions: versions,

@@ -6,6 +6,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 public import SystemPackage
@@ -161,7 +162,7 @@ extension StoreExport {
     for table in plan.sourceTables { total += try reader.estimatedRowCount(of: table) }
     let exporter = StoreExporter(
       reader, plan: plan, format: StoreExporter.Format(format),
-      support: MigrationPaths.support(of: try Files.resolved(store)), folder: folder.path,
+      support: SupportFolder.path(of: try Files.resolved(store)), folder: folder.path,
       decodes: decodesValues)
     let manifest = try exporter.run(total: total, progress: progress)
     try access.requireUnchanged()

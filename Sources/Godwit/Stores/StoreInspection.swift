@@ -6,6 +6,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 public import SystemPackage
@@ -178,7 +179,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     wal = access.fingerprint.walBytes
     lacksLog = access.lacksLog
     bytes = access.fingerprint.bytes
-    let support = MigrationPaths.support(of: try Files.resolved(path))
+    let support = SupportFolder.path(of: try Files.resolved(path))
     externalFiles = try ExternalFiles(in: ExternalDataFolder.files(support: support))
     metadataKeys = metadata.plist.keys.sorted()
     entities = try Self.entities(

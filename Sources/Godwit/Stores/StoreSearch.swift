@@ -304,7 +304,7 @@ enum FolderMember: Hashable {
 
   /// `.Shop_SUPPORT`, where the external data of `Shop.sqlite` lie.
   private static func isExternalData(_ name: String) -> Bool {
-    name.hasPrefix(".") && name.hasSuffix("_SUPPORT")
+    SupportFolder.stem(of: name) != nil
   }
 
   /// `Shop.xcdatamodeld` and the other folders in which models and mapping models are kept.

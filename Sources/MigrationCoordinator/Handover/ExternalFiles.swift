@@ -5,6 +5,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import SystemCalls
 import SystemPackage
 
@@ -36,9 +37,9 @@ struct ExternalFiles {
   func bring(
     from store: FilePath, to destination: FilePath, into brought: inout Brought
   ) throws {
-    let support = MigrationPaths.support(of: store)
+    let support = SupportFolder.path(of: store)
     let source = ExternalDataFolder.files(support: support)
-    let target = ExternalDataFolder.files(support: MigrationPaths.support(of: destination))
+    let target = ExternalDataFolder.files(support: SupportFolder.path(of: destination))
     var copies: [FilePath.Component] = []
     try forEachName { name in
       guard let component = FilePath.Component(name), component.kind == .regular,
@@ -97,7 +98,7 @@ struct ExternalFiles {
       else { throw PlaceError.outputExists(copy) }
       return
     }
-    let part = FilePath("\(copy).godwit-part")
+    let part = SupportFolder.unfinished(copy)
     // A kill may have left a part of a copy.
     try Files.removeRegularFile(part)
     do {

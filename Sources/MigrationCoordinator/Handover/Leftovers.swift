@@ -18,8 +18,8 @@ extension StoreUpkeep {
     }
     let external = OldExternalFiles.folder(of: store)
     guard try Files.fileStatusIfPresent(external)?.isDirectory == true else { return found }
-    for name in try Files.listDirectory(external) where name.extension == "godwit-part" {
-      if FilePath.Component(name.stem).map(OldExternalFiles.isName) == true {
+    for name in try Files.listDirectory(external) {
+      if SupportFolder.name(ofUnfinished: name).map(OldExternalFiles.isName) == true {
         found.append(external.appending(name))
       }
     }

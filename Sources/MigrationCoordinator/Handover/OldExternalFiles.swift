@@ -21,7 +21,7 @@ struct OldExternalFiles {
 
   /// What the store's external files are called.
   func names() throws -> [FilePath.Component] {
-    guard try isFolder(folder), try isFolder(MigrationPaths.support(of: store)) else { return [] }
+    guard try isFolder(folder), try isFolder(SupportFolder.path(of: store)) else { return [] }
     return try Files.listDirectory(folder).filter { name in
       guard Self.isName(name) else { return false }
       return try Files.fileStatus(folder.appending(name), followLinks: false).kind == .file
@@ -51,9 +51,9 @@ struct OldExternalFiles {
   /// its own.
   func keep(_ names: [FilePath.Component], for kept: FilePath) throws {
     guard !names.isEmpty else { return }
-    let (support, target) = (MigrationPaths.support(of: kept), Self.folder(of: kept))
+    let (support, target) = (SupportFolder.path(of: kept), Self.folder(of: kept))
     // Files that other users cannot read stay so.
-    let own = MigrationPaths.support(of: store)
+    let own = SupportFolder.path(of: store)
     if try Files.createDirectory(support) { try Files.copyAttributes(from: own, to: support) }
     if try Files.createDirectory(target) { try Files.copyAttributes(from: folder, to: target) }
     for name in names { try Self.link(from: folder.appending(name), to: target.appending(name)) }
@@ -66,7 +66,7 @@ struct OldExternalFiles {
     } catch {
       // Not every file system gives a file two names.
       guard error.refusesLink else { throw error }
-      let part = FilePath("\(to).godwit-part")
+      let part = SupportFolder.unfinished(to)
       try Files.removeRegularFile(part)
       try Files.cloneOrCopy(from: from, to: part)
       try Files.syncFile(part)
@@ -80,7 +80,7 @@ struct OldExternalFiles {
     if target == folder { return }
     for name in names.compactMap({ FilePath.Component($0) }).filter(Self.isName) {
       let (own, other) = (folder.appending(name), target.appending(name))
-      try Files.removeRegularFile(FilePath("\(other).godwit-part"))
+      try Files.removeRegularFile(SupportFolder.unfinished(other))
       guard try Files.fileStatusIfPresent(other, followLinks: false)?.kind == .file,
         try Files.fileStatusIfPresent(own, followLinks: false)?.kind == .file,
         try Self.isSame(own, as: other)
@@ -96,7 +96,7 @@ struct OldExternalFiles {
     try Files.removeDirectory(folder)
     // A run before this one may have been cut off between the two.
     if try Files.fileStatusIfPresent(folder, followLinks: false) == nil {
-      try Files.removeDirectory(MigrationPaths.support(of: store))
+      try Files.removeDirectory(SupportFolder.path(of: store))
     }
   }
 
@@ -110,7 +110,7 @@ struct OldExternalFiles {
   }
 
   static func folder(of store: FilePath) -> FilePath {
-    ExternalDataFolder.files(support: MigrationPaths.support(of: store))
+    ExternalDataFolder.files(support: SupportFolder.path(of: store))
   }
 
   /// Core Data names them after UUIDs.
@@ -128,7 +128,7 @@ struct OldExternalFiles {
   /// The files that the old store names and the result does not.
   func obsolete(survey: StoreSurvey, files: ExternalFiles) throws -> [String] {
     let columns = survey.schema.externalColumns
-    guard !columns.isEmpty, try isFolder(folder), try isFolder(MigrationPaths.support(of: store)),
+    guard !columns.isEmpty, try isFolder(folder), try isFolder(SupportFolder.path(of: store)),
       try !isShared
     else { return [] }
     var named: Set<String> = []
@@ -195,7 +195,7 @@ struct OldExternalFiles {
   /// Removes files that no store names any more.
   func remove(_ names: [String]) throws {
     let own = names.compactMap { FilePath.Component($0) }.filter(Self.isName)
-    guard !own.isEmpty, try isFolder(MigrationPaths.support(of: store)), try isFolder(folder)
+    guard !own.isEmpty, try isFolder(SupportFolder.path(of: store)), try isFolder(folder)
     else { return }
     for name in own { try Files.removeRegularFile(folder.appending(name)) }
     try Files.syncDirectory(folder)

@@ -85,7 +85,7 @@ struct StoreSwapper {
       replaced.kept = kept.lastComponent?.string
       replaced.links = links.map(\.string)
       replaced.makesSupport =
-        try Files.fileStatusIfPresent(MigrationPaths.support(of: kept), followLinks: false) == nil
+        try Files.fileStatusIfPresent(SupportFolder.path(of: kept), followLinks: false) == nil
     }
     let returning = try returningFiles(from: result)
     try journal.begin(

@@ -7,6 +7,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 
 /// Counts in a store what the mapping models of one step do not migrate.
@@ -132,7 +133,7 @@ struct CountedLosses {
     var tried: Int64 = 0
     let filters = SharedFilterSurvey(
       try TableDivision(survey.reader), schema: survey.schema,
-      support: MigrationPaths.support(of: survey.store), now: now,
+      support: SupportFolder.path(of: survey.store), now: now,
       pages: EngineList.filterPages(of: survey))
     defer { filters.close() }
     for division in losses.divisions {

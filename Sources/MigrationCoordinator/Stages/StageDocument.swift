@@ -2,6 +2,7 @@ import MigrationEngine
 import Planning
 import RowPrograms
 import Schema
+import StoreNames
 import Survey
 import SystemPackage
 
@@ -24,7 +25,7 @@ extension WorkOrderDocument {
     self.init(
       order: order, attempt: 1, engine: saved.engineName, planID: saved.id,
       source: input.survey.access.readable.string,
-      support: MigrationPaths.support(of: request.store).string,
+      support: SupportFolder.path(of: request.store).string,
       shard: paths.shard(order: order.number, attempt: 1).string,
       manifest: paths.manifest(order.number).string,
       tables: program.tables.filter { wanted.contains($0.destinationTable) },

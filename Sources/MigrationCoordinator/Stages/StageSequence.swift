@@ -9,6 +9,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import SystemCalls
 import SystemPackage
@@ -179,7 +180,7 @@ struct StageSequence {
       mendedReferences: mended.references, mendedLosses: mended.losses,
       storeChecksum: try Checksum.of(file: destination),
       externalChecksum: try ExternalDataFolder.checksum(
-        support: MigrationPaths.support(of: destination)))
+        support: SupportFolder.path(of: destination)))
     try Files.writeFileAtomically(
       VersionedFile(marker).sealed(), to: paths.stageMarker(number))
     try WorkFolder(path: paths.stage(number: number).work).remove()
@@ -271,7 +272,7 @@ struct StageSequence {
 
   private func remove(_ store: FilePath) throws {
     try Files.removeRegularFile(store)
-    try ExternalDataFolder.remove(support: MigrationPaths.support(of: store))
+    try ExternalDataFolder.remove(support: SupportFolder.path(of: store))
   }
 
   // MARK: Resuming
@@ -300,7 +301,7 @@ struct StageSequence {
   /// The checksum of a stage's external files; nil where they are not as they were written.
   private func externalChecksum(of store: FilePath) throws -> UInt64? {
     do {
-      return try ExternalDataFolder.checksum(support: MigrationPaths.support(of: store))
+      return try ExternalDataFolder.checksum(support: SupportFolder.path(of: store))
     } catch {
       if error.knownDisposition.contains(.workReusable) { throw error }
       return nil

@@ -4,6 +4,7 @@ import ObjectModel
 import Planning
 import Schema
 import StoreFormat
+import StoreNames
 import Survey
 import Synchronization
 import SystemCalls
@@ -129,7 +130,7 @@ struct ExternalFileSearch {
   private func faults(
     in table: String, of wanted: [Wanted], bytesRead: inout Int64
   ) throws -> [Faults] {
-    let support = MigrationPaths.support(of: survey.store)
+    let support = SupportFolder.path(of: survey.store)
     let folder = ExternalDataFolder.opened(support: support)
     var result = wanted.map { _ in Faults() }
     var leaves = LeafRoom(rowBytes: try rowBytes(of: table))
@@ -250,7 +251,7 @@ struct ExternalFileSearch {
   /// Whether the folder has entries that must not be read, or is none itself: checks each file's
   /// status, which takes less time than reading the values.
   private func mayBeForeign() throws -> Bool {
-    let support = MigrationPaths.support(of: survey.store)
+    let support = SupportFolder.path(of: survey.store)
     let data = ExternalDataFolder.files(support: support)
     do {
       for folder in [support, data] {

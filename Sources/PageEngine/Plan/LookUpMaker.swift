@@ -46,7 +46,7 @@ struct LookUpMaker {
       try withSource(cacheBytes: 2 << 20) { db in
         let reading = SourceRows(
           file: source, db: db, dropped: stage.dropped.map { RowKeyReader($0) },
-          encoding: encoding, support: MigrationPaths.support(of: stage.store),
+          encoding: encoding, support: SupportFolder.path(of: stage.store),
           folder: paths.work)
         for (table, numbers) in wanted.entities {
           lists.entities[table] = try reading.entities(
