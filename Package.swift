@@ -243,7 +243,7 @@ let package = Package(
     .tests(
       of: "Planning",
       [
-        "Mapping", "ObjectModel", "RowPrograms", "Schema", "TestSupport",
+        "Mapping", "ObjectModel", "RowPrograms", "Schema", "StoreNames", "TestSupport",
         "Expressions", .systemPackage,
       ]),
     .tests(
