@@ -2,6 +2,7 @@ import Foundation
 import Godwit
 import MappingFiles
 import ModelFiles
+import ObjectModel
 import SystemPackage
 import Testing
 
@@ -35,6 +36,23 @@ import Testing
       attributes to another entity. [134190]
       """
     #expect(failure?.sentences == [sentence])
+  }
+
+  @Test func `a hash that is not known has a sentence, wherever it is met`() {
+    let text = """
+      the version hash of Note.loud is not known, because no real store shows how Core Data hashes \
+      it (the derivation uppercase:(title)).
+      """
+    let error = UnknownVersionHash(
+      entity: "Note", property: "loud", reason: .derivation("uppercase:(title)"))
+    #expect(MigrationFailure(error).sentences == [text])
+    let loud = Model.attribute(
+      "loud", "String",
+      "optional=\"YES\" derived=\"YES\" derivationExpression=\"uppercase:(title)\"")
+    let failure = #expect(throws: MigrationFailure.self) {
+      try GivenStore(Model.entity("Note", Model.attribute("title", "String") + loud))
+    }
+    #expect(failure?.sentences == [text] && failure?.exitStatus == .impossible)
   }
 
   @Test func `a store without its model has the code of a missing source model`() async throws {

@@ -31,7 +31,7 @@ extension MigrationFailure {
       self.init(
         .impossible, "all entities of the model are abstract: there is nothing to generate."
       )
-    case .hashUnknown(let unknown): self.init(unknown)
+    case .hashUnknown(let unknown): self.init(unknownHash: unknown)
     case .schemaNotSupported(let unsupported): self.init(unsupported)
     case .constraintCannotHold(let index):
       self.init(

@@ -159,7 +159,7 @@ public struct MigrationFailure: Error, Sendable, CustomStringConvertible {
     case let error as PageError: Self(error)
     case let error as ShardError: Self(error)
     case let error as StatusError: Self(error)
-    case let error as UnknownVersionHash: Self(error)
+    case let error as UnknownVersionHash: Self(unknownHash: error)
     case let error as SchemaError: Self(error)
     case let error as GenerationError: Self(generating: error)
     case is CancellationError: Self(.interrupted, "interrupted: \(Self.goesOn).")

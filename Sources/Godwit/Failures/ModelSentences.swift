@@ -47,7 +47,7 @@ extension MigrationFailure {
       self.init(
         .impossible,
         "\(file) is a model source of Xcode before version 4: save it with a newer Xcode.")
-    case .unknownHash(let error): self.init(error, in: file)
+    case .unknownHash(let error): self.init(unknownHash: error, in: file)
     default:
       self.init(
         .damaged,
@@ -137,7 +137,9 @@ extension UnknownVersionHash.Reason {
 }
 
 extension MigrationFailure {
-  init(_ error: UnknownVersionHash, in file: String? = nil) {
+  // It has a label: without one, the call without a file means `init(_: any Error)`, since Swift
+  // prefers an overload whose arguments are all given.
+  init(unknownHash error: UnknownVersionHash, in file: String? = nil) {
     let place = [error.entity, error.property].compactMap(\.self).joined(separator: ".")
     let cause =
       if case .unread(let part) = error.reason {

@@ -53,7 +53,7 @@ public struct ModelExport: Sendable {
       do throws(UnknownVersionHash) {
         hashes = try model.versionHashes()
       } catch {
-        throw MigrationFailure(error, in: "\(self.model)")
+        throw MigrationFailure(unknownHash: error, in: "\(self.model)")
       }
       let encoded = try ModelSource.encode(model)
       let obstacles = encoded.unsayable.filter { $0.isHashed || !leavesOut }
