@@ -228,7 +228,9 @@ struct LossOptions: ParsableArguments {
 
   func validate() throws {
     if failOnLoss && names.contains(Self.anything) {
-      throw ValidationError("--fail-on-loss and --allow-loss without a name contradict each other.")
+      throw ValidationError(
+        "--fail-on-loss and --allow-loss without a name contradict each other: leave one of them "
+          + "out, or name what may be lost.")
     }
   }
 

@@ -67,9 +67,21 @@ import Testing
     let given = try GivenStore(Model.note + Model.tag, Model.note)
     var migration = given.migration()
     migration.choices.failsOnLoss = true
-    #expect(try await given.failure(of: migration).kind == .lossRefused)
+    let implied = try await given.failure(of: migration)
+    #expect(implied.kind == .lossRefused)
+    #expect(implied.sentences.last?.contains("leave out choices.failsOnLoss, or ") == true)
     migration.choices.allowedLoss = .anything
     #expect(try await migration.run().losses.map(\.name) == ["Tag"])
+  }
+
+  @Test func `what to choose where nothing may be lost does not contradict that`() async throws {
+    let given = try GivenStore(Model.note, Model.noteWithoutPages)
+    var migration = given.migration()
+    migration.output = nil
+    (migration.choices.failsOnLoss, migration.handover.discardsOld) = (true, true)
+    let advice = try #require(try await given.failure(of: migration).sentences.last)
+    #expect(
+      advice.contains("use choices.allowedLoss instead of choices.failsOnLoss, or "), "\(advice)")
   }
 
   @Test func `what a policy drops is accounted for`() async throws {

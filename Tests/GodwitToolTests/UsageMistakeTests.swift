@@ -20,6 +20,18 @@ import Testing
     }
   }
 
+  @Test func `a command that refuses every loss may name some, and not permit all`() throws {
+    let words = ["S.sqlite", "--to", "M", "--fail-on-loss"]
+    for names in [["--allow-loss=A"], ["--allow-loss", "A", "--allow-loss", "B.c"]] {
+      #expect(throws: Never.self) { try MigrateCommand.parse(words + names) }
+    }
+    #expect {
+      try MigrateCommand.parse(LossOptions.completed(words + ["--allow-loss"]))
+    } throws: { error in
+      MigrateCommand.message(for: error).contains("leave one of them out")
+    }
+  }
+
   private static let commands: UsageMistake.Commands = [
     "migrate": ["--to", "--workers", "--memory", "--help"], "status": ["--json"],
     "help": ["--help"], "model": ["--help"], "model export": ["--output", "--help"],

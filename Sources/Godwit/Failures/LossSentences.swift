@@ -44,7 +44,7 @@ extension MigrationFailure {
       refusal.isForbidden
       ? refusal.isImplied
         ? "leave out \(option: .failOnLoss)"
-        : "use \(option: .allowLoss), which overrides \(option: .failOnLoss)"
+        : "use \(option: .allowLoss) instead of \(option: .failOnLoss)"
       : "use \(option: .allowLoss)"
     sentences.append(
       "To migrate anyway, \(whole), or name the data that may be lost: "
