@@ -1,3 +1,4 @@
+import Fleets
 import Foundation
 import SystemPackage
 import Testing
@@ -93,6 +94,37 @@ import Testing
     let isCarried = options(carried)[name] == wanted
     #expect(isCarried != (changed.optionsOutsideFleets == [name]))
     #expect(usual.optionsOutsideFleets.isEmpty)
+  }
+
+  @Test func `paths in the options of a line start where the fleet is created`() throws {
+    let members = try StoreFleet.Members()
+    let line = #"""
+      {"store": "a.sqlite", "options": {"to": ["T.mom", "/U.mom"], "models": ["M"],
+      "mapping": ["m.json"], "mappings": ["../maps"], "work": "w", "order": ["One"]}}
+      """#
+    try members.add(StoreFleet.Member(line: line.utf8, number: 1))
+    var migration = usual
+    migration.target = ["T.mom", "/U.mom"]
+    migration.models = ["M"]
+    (migration.routing.mappings, migration.routing.mappingFolders) = (["m.json"], ["../maps"])
+    migration.resources.workFolder = "w"
+    let main = migration.fleetSettings
+    var expected = FleetSettings()
+    (expected.to, expected.models, expected.mapping) = (main.to, main.models, main.mapping)
+    (expected.mappings, expected.work, expected.order) = (main.mappings, main.work, ["One"])
+    #expect(members.options == [expected])
+    #expect(main.to == [FilePath("T.mom").absolute.string, "/U.mom"])
+    let place = "\(FileManager.default.temporaryDirectory.path)/godwit-\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: place) }
+    let given = try GivenStore(Model.note, Model.longNote)
+    try members.add(.init(store: FilePath(given.store.path)))
+    var other = given.migration()
+    other.output = nil
+    let fleet = try StoreFleet.create(at: FilePath(place), of: members, by: other)
+    let list = try String(contentsOfFile: "\(fleet.path)/stores.ndjson", encoding: .utf8)
+    for path in main.to ?? [] {
+      #expect(list.replacing("\\/", with: "/").contains("\"\(path)\""))
+    }
   }
 
   @Test func `a fleet is not created with an option that none has`() throws {

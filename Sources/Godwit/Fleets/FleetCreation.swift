@@ -173,13 +173,14 @@ extension StoreFleet {
         }
       }
       let status = try? Files.fileStatusIfPresent(path)
-      if let own = member.options { options.insert(own) }
+      let own = member.options?.withAbsolutePaths
+      if let own { options.insert(own) }
       let log = try? Files.fileStatusIfPresent(FilePath("\(path)-wal"))
       let store = FleetStore(
         store: path.string,
         output: target?.string,
         // Of a store that is not there, its migration reports that.
-        bytes: (status?.size ?? 0) + (log?.size ?? 0), options: member.options)
+        bytes: (status?.size ?? 0) + (log?.size ?? 0), options: own)
       try MigrationFailure.catching { try spool.add(store, identity: status?.identity) }
     }
 

@@ -129,6 +129,22 @@ extension StoreMigration {
   }
 }
 
+extension FleetSettings {
+  /// These settings with paths from the root on: a run may have another current one.
+  var withAbsolutePaths: FleetSettings {
+    func absolute(_ paths: [String]?) -> [String]? {
+      paths.map { $0.map { FilePath($0).absolute.string } }
+    }
+    var settings = self
+    settings.to = absolute(to)
+    settings.models = absolute(models)
+    settings.mapping = absolute(mapping)
+    settings.mappings = absolute(mappings)
+    settings.work = work.map { FilePath($0).absolute.string }
+    return settings
+  }
+}
+
 extension StoreMigration.AllowedLoss {
   /// The name that stands for any loss.
   private static let anyName = "*"
