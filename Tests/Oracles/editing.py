@@ -21,7 +21,7 @@ import sqlite3
 import tempfile
 
 from edit_steps import COUNT, check_row, check_steps, contents, settle
-from failing_calls import Calls
+from failing_calls import Calls, logged
 from power_cuts import Recorder
 from run import Failure, Tool, parser, run_cases, seeds
 from swap_faults import DEEDS, LIBRARY, ROWS, digest, external_names, judge_ending, support
@@ -229,6 +229,68 @@ def check_moved(lab, folder):
     return out + rolled_back(lab, store) + left_over(place)
 
 
+# Commits after a kill
+
+NOTES = """<?xml version="1.0"?>
+<model type="com.apple.IDECoreDataModeler.DataModel" documentVersion="1.0">
+<entity name="Note"><attribute name="title" attributeType="String" optional="YES"/>%s</entity>
+<entity name="Tag"><attribute name="word" attributeType="String" optional="YES"/></entity>
+<entity name="Pen"><attribute name="word" attributeType="String" optional="YES"/></entity>
+</model>"""
+COVER = ('<attribute name="cover" attributeType="Binary" optional="YES" '
+         'allowsExternalBinaryDataStorage="YES"/>')
+
+
+def change_counter(store):
+    """The number that each commit raises (SQLite's file format, section 1.3.9)."""
+    with open(store, "rb") as file:
+        return int.from_bytes(file.read(28)[24:], "big")
+
+
+def check_commits(tool, calls, folder):
+    """An edit without an undo file is killed where it ends, and SQLite restores the store. Commits
+    of an app give it the change counter of the edited store. `discard` removes no external file
+    that it names, and removes those of an edit that has ended."""
+    for name, attribute in (("Old", COVER), ("New", "")):
+        os.mkdir(os.path.join(folder, name + ".xcdatamodel"))
+        with open(os.path.join(folder, name + ".xcdatamodel", "contents"), "w",
+                  encoding="utf-8") as file:
+            file.write(NOTES % attribute)
+    whole, out = os.path.join(folder, "whole"), []
+    os.mkdir(whole)
+    tool.run("generate", os.path.join(folder, "Old.xcdatamodel"), "--rows", 3000, "--journal-mode",
+             "delete", "--output", os.path.join(whole, "Shop.sqlite"))
+
+    def edit(place, environment):
+        shutil.copytree(whole, place)
+        store = os.path.join(place, "Shop.sqlite")
+        tool.call("migrate", store, "--to", os.path.join(folder, "New.xcdatamodel"), "--engine",
+                  "edit", "--discard-old", "--allow-loss", environment=environment)
+        return store
+    made, log = os.path.join(folder, "made"), os.path.join(folder, "log")
+    counter = change_counter(edit(made, calls.environment(made, log=log)))
+    end = max(number for number, _, call, path in logged(log)
+              if call.startswith("unlink") and path.endswith("-journal"))
+    for number, ends in ((end, False), (end + 1, True)):
+        place = os.path.join(folder, f"killed at {number}")
+        store = edit(place, calls.environment(place, at=number, do="kill"))
+        settle(store)
+        names, files = external_names(store), len(os.listdir(support(store)))
+        if bool(names) == ends or not files:
+            out.append(f"killed at call {number}: {len(names)} names of {files} files")
+        with sqlite3.connect(store, isolation_level=None) as db:
+            for value in range(counter - change_counter(store)):
+                db.execute(f"pragma user_version = {value + 1}")
+        db.close()
+        if change_counter(store) != counter:
+            out.append(f"killed at call {number}: the change counter is another one")
+        tool.run("discard", store)
+        left = os.listdir(support(store)) if os.path.isdir(support(store)) else []
+        if sorted(left) != sorted(names):
+            out.append(f"killed at call {number}: {len(left)} of {len(names)} external files")
+    return out
+
+
 def calls_of(lab, back):
     """How many calls an edit or a rollback makes."""
     with tempfile.TemporaryDirectory(dir=lab.calls.folder) as folder:
@@ -311,6 +373,7 @@ def main():
         first = min(seeds(options.seeds))
         cases.append((f"{options.steps} steps",
                       lambda f: check_row(tool, first, options.steps, f)))
+        cases.append(("commits after a kill", lambda f: check_commits(tool, calls, f)))
         for way in ("in place", "with a log", "discarding"):
             lab = EditLab(tool, folder, calls, way)
             cases += harmed(lab, options.sample)

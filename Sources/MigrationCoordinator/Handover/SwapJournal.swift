@@ -1,4 +1,5 @@
 import Foundation
+import ObjectModel
 import Planning
 import StoreFormat
 import Survey
@@ -166,11 +167,12 @@ struct SwapJournal {
   private func recover(_ edit: Edit, isLocked: Bool) throws -> Recovery {
     let undo = edit.undo.flatMap(ownName)
     if let undo, try Files.fileStatusIfPresent(undo, followLinks: false) != nil { return .ended }
-    let isAfter = try StoreHeader(reading: destination).changeCounter == edit.after.counter
     let path = RollbackJournal.path(of: destination)
     let isJournaled = try Files.fileStatusIfPresent(path, followLinks: false) != nil
-    if undo == nil, isAfter, !isJournaled {
-      try OldExternalFiles(store: destination).remove(edit.obsolete)
+    if edit.undo == nil, !isJournaled, hasModel(edit.after.model) {
+      if try isUnchanged(since: edit.after) {
+        try OldExternalFiles(store: destination).remove(edit.obsolete)
+      }
       return .ended
     }
     // If another process has the store open, SQLite has restored it, and a journal belongs to that
@@ -189,6 +191,21 @@ struct SwapJournal {
     }
     if let undo { try KeptStores(of: destination).forget(undo) }
     return .putBack
+  }
+
+  /// Whether the store has the version hashes that an edit gave it.
+  ///
+  /// Nothing else shows that SQLite has not restored the store: after commits by an app, the change
+  /// counter may have any value.
+  private func hasModel(_ checksum: String) -> Bool {
+    // An unreadable store keeps its external files.
+    (try? StoreReader(immutable: destination).metadata().versionHashes.checksum) == checksum
+  }
+
+  /// Whether no commit shows in an edited store.
+  private func isUnchanged(since after: UndoNote.State) throws -> Bool {
+    try Files.fileStatus(destination).size == after.bytes
+      && StoreHeader(reading: destination).changeCounter == after.counter
   }
 
   /// Takes the second names back that a store got which is still where it was.
