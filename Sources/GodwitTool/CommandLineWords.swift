@@ -20,6 +20,7 @@ struct CommandLineWords: AdviceWords {
     case .exportModel: "`godwit model export`"
     case .list(let store): "`godwit list \(store)`"
     case .lockVersions: "`godwit versions lock`"
+    case .restore(let store, let kept): "`godwit rollback \(store) --kept \(kept)`"
     case .rollback(let store): "`godwit rollback \(store)`"
     case .receipt: "`migrate --receipt`"
     case .runFleet(let fleet?): "`godwit fleet run \(fleet)`"

@@ -31,8 +31,9 @@ extension PlaceError: DisposedError {
     case .diskFull: .noSpace
     case .alreadyRunning: .system
     case .folderNotWritable(_, let cause): cause.knownDisposition
-    case .outputExists, .nameTooLong, .keptListUnreadable, .nothingKept, .keptChanged,
-      .keptMissing, .keptUnlisted, .keptInPlace, .keptRenamed, .otherRun, .workFolderForeign:
+    case .outputExists, .nameTooLong, .keptListUnreadable, .nothingKept, .oldStoreDiscarded,
+      .keptChanged, .keptMissing, .keptUnlisted, .keptInPlace, .keptRenamed, .otherRun,
+      .workFolderForeign:
       .refusal
     }
   }

@@ -152,7 +152,10 @@ final class OutcomeKeeper: Sendable {
   private func keptBefore(_ report: MigrationReport) -> String? {
     guard report.outcome == .finishedEarlier, request.output == nil else { return nil }
     let store = KeptStores(of: request.store)
-    return (try? store.entries())?.max { $0.time < $1.time }.map { store.path(of: $0).string }
+    guard let last = (try? store.entries())?.max(by: { $0.time < $1.time }),
+      last.precedesDiscard != true
+    else { return nil }
+    return store.path(of: last).string
   }
 
   /// Records that the run failed or was interrupted; one that was refused leaves no record.

@@ -13,6 +13,8 @@ package enum PlaceError: Error, Sendable {
   case keptListUnreadable(FilePath)
   /// No old store is kept next to the store.
   case nothingKept(store: FilePath, as: FilePath?)
+  /// The last migration of a store has discarded its old store; the last one of those before it.
+  case oldStoreDiscarded(FilePath, earlier: FilePath)
   /// A kept store is not the one that was kept.
   case keptChanged(FilePath)
   /// A kept store is not where it was kept; a file elsewhere that has its bytes.
@@ -31,4 +33,14 @@ package enum PlaceError: Error, Sendable {
   case workFolderForeign(FilePath, WorkFolderFault)
   /// File systems have too little free space.
   case diskFull([DiskShortage])
+}
+
+extension PlaceError {
+  /// Whether no kept store is the one that was requested.
+  var statesNothingKept: Bool {
+    switch self {
+    case .nothingKept, .oldStoreDiscarded: true
+    default: false
+    }
+  }
 }

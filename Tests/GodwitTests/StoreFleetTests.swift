@@ -110,6 +110,37 @@ import Testing
     #expect(status.exitStatus == 66)
   }
 
+  @Test func `a fleet that discards old stores puts none of another migration back`()
+    async throws
+  {
+    let given = try GivenStore(Model.note, Model.longNote, Model.longNote + Model.tag)
+    var single = given.migration(to: given.version("2"))
+    single.output = nil
+    let kept = try #require(try await single.run().oldStore)
+    try given.change("UPDATE ZNOTE SET ZTEXT = 'by the app'", in: given.store)
+    let members = try StoreFleet.Members()
+    try members.add(.init(store: FilePath(given.store.path)))
+    var migration = given.migration()
+    migration.output = nil
+    migration.handover.discardsOld = true
+    var fleet = try StoreFleet.create(
+      at: FilePath(given.folder.appending(path: "Fleet").path), of: members, by: migration)
+    fleet.workerExecutable = migration.resources.executable
+    #expect(try await outcomes(fleet) == ["Store.sqlite": .migrated])
+    let now = try Data(contentsOf: given.store)
+    var rollback = StoreFleet.Status.Rollback()
+    for try await outcome in fleet.rollBack() { rollback.add(outcome) }
+    #expect(rollback.restored == 0 && rollback.failures.map(\.exitStatus) == [66])
+    #expect(rollback.failures.first?.sentences.first?.contains("kept no old store") == true)
+    let store = try MigratedStore(FilePath(given.store.path))
+    let failure = #expect(throws: MigrationFailure.self) { try store.rollBack() }
+    #expect(failure?.exitStatus == .notFound)
+    #expect(failure?.description.contains(kept.string) == false)
+    #expect(failure?.description.contains("`MigratedStore.rollBack(to:)`") == true)
+    #expect(try Data(contentsOf: given.store) == now)
+    #expect(try store.rollBack(to: kept).restored == kept)
+  }
+
   @Test func `a status names the losses of all stores`() async throws {
     let given = try GivenStore(Model.note, Model.noteWithoutPages)
     let fleet = try fleet(given)

@@ -107,7 +107,9 @@ enum ErrorSamples {
   static let places: [PlaceError] = [
     .alreadyRunning(store: store, lock: "Shop.sqlite.godwit/lock"), .outputExists("New.sqlite"),
     .nameTooLong("Long.sqlite", most: 220), .keptListUnreadable("Shop.sqlite.before.json"),
-    .nothingKept(store: store, as: nil), .keptChanged("Shop.sqlite.before-1"),
+    .nothingKept(store: store, as: nil),
+    .oldStoreDiscarded(store, earlier: "Shop.sqlite.before-1"),
+    .keptChanged("Shop.sqlite.before-1"),
     .keptMissing("Shop.sqlite.before-1", found: nil),
     .keptMissing("Shop.sqlite.before-1", found: "Old.sqlite"),
     .keptUnlisted("Shop.sqlite.before-1", list: "Shop.sqlite.godwit-kept.json"),

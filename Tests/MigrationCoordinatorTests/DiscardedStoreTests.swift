@@ -22,6 +22,67 @@ import Testing
     try GivenMigration(from: Self.model(), to: Self.model("color"), rows: 50)
   }
 
+  private func migrate(
+    _ given: GivenMigration, to model: ManagedObjectModel, _ engine: EngineName, discards: Bool
+  ) async throws -> FilePath? {
+    try Files.writeFileAtomically(ModelArchive.encode(model).bytes, to: given.target)
+    var request = given.request()
+    (request.engine, request.discardsOld) = (engine, discards)
+    let report = try await given.run(request)
+    #expect(report.engine == engine)
+    return report.oldStore.map { FilePath($0) }
+  }
+
+  @Test(arguments: [EngineName.sql, .edit])
+  func `an older kept store comes back only by its name after one was discarded`(
+    engine: EngineName
+  ) async throws {
+    let given = try given()
+    let first = try given.bytes(given.store)
+    let kept = try #require(
+      try await migrate(given, to: Self.model("color"), .sql, discards: false))
+    let none = try await migrate(given, to: Self.model("color", "size"), engine, discards: true)
+    #expect(none == nil)
+    let now = try given.bytes(given.store)
+    let upkeep = try StoreUpkeep(of: given.store)
+    func refused(_ body: () throws -> Void) -> FilePath? {
+      do {
+        try body()
+        return nil
+      } catch PlaceError.oldStoreDiscarded(_, let earlier) { return earlier } catch {
+        return FilePath("\(error)")
+      }
+    }
+    let copy = given.folder.appending("Copy.sqlite")
+    #expect(refused { _ = try upkeep.rollBack() } == kept)
+    #expect(refused { _ = try upkeep.copyOld(to: copy) } == kept)
+    #expect(try given.bytes(given.store) == now)
+    // A later migration keeps its old store again.
+    _ = try await migrate(given, to: Self.model("color", "size", "year"), .sql, discards: false)
+    _ = try upkeep.rollBack()
+    #expect(try given.bytes(given.store) == now)
+    #expect(refused { _ = try upkeep.rollBack() } == kept)
+    _ = try upkeep.rollBack(to: kept)
+    #expect(try given.bytes(given.store) == first)
+  }
+
+  @Test func `a swap that was killed before its end is recorded in the list of kept stores`()
+    async throws
+  {
+    let given = try given()
+    _ = try await migrate(given, to: Self.model("color"), .sql, discards: false)
+    let list = KeptStores(of: given.store)
+    #expect(try list.entries().map(\.precedesDiscard) == [nil])
+    // The new store has the name already.
+    let paths = MigrationPaths(destination: given.store, below: ScratchFolder.current)
+    try Files.createDirectory(paths.work)
+    let identity = SwapJournal.Identity(try Files.fileStatus(given.store))
+    try SwapJournal(paths).begin(
+      .init(result: identity, replaced: .init(store: identity, keptFile: identity)))
+    #expect(try SwapJournal(paths).recover() == .ended)
+    #expect(try list.entries().map(\.precedesDiscard) == [true])
+  }
+
   /// How a store differs from one that an edit without an undo file has made.
   enum Difference: CaseIterable { case none, model, bytes, counter }
 

@@ -101,6 +101,7 @@ package enum AdvisedCommand: Hashable, Sendable {
   case check, checkVersions, createFleet, discard, draftMapping, exportModel
   case list(String)
   case lockVersions, receipt
+  case restore(String, kept: String)
   case rollback(String)
   case runFleet(String?)
   case salvage, status, verify, verifyReceipt
@@ -133,6 +134,7 @@ struct LibraryWords: AdviceWords {
     case .list: "`MigratedStore.contents()`"
     case .lockVersions: "`VersionLock.lock`"
     case .receipt: "`MigrationReceiptFiles`"
+    case .restore: "`MigratedStore.rollBack(to:)`"
     case .rollback: "`MigratedStore.rollBack()`"
     case .runFleet: "`StoreFleet.run()`"
     case .salvage: "`choices.salvagesDamaged`"

@@ -36,6 +36,12 @@ extension MigrationFailure {
         "\(path) is not a list of kept stores that Godwit wrote: nothing was done; move it away."
       )
     case .nothingKept(let store, let name): self.init(nothingKeptOf: store, as: name)
+    case .oldStoreDiscarded(let store, let earlier):
+      self.init(
+        .notFound, at: store,
+        "the last migration of \(store) discarded its old store: there is nothing to roll back to. "
+          + "\(command: .list("\(store)")) shows the old stores of earlier migrations; "
+          + "\(command: .restore("\(store)", kept: "\(earlier)")) restores the last of these.")
     case .keptMissing(let kept, let found): self.init(keptMissing: kept, found: found)
     case .keptUnlisted(let kept, let list):
       self.init(
@@ -86,6 +92,14 @@ extension MigrationFailure {
         "no old store of \(store) is kept: there is nothing to roll back to."
       }
     self.init(.notFound, at: store, sentence)
+  }
+
+  /// Describes a store whose old one a fleet discarded.
+  init(notKeptByFleet store: FilePath) {
+    self.init(
+      .notFound, at: store,
+      "the fleet kept no old store of \(store): there is nothing to roll back to. "
+        + "\(command: .list("\(store)")) shows the old stores of other migrations.")
   }
 
   /// Describes a kept store that is not there; a file that has its bytes.

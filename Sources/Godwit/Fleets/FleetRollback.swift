@@ -78,11 +78,13 @@ extension StoreFleet {
     var result = StoreResult(
       number: old.number, store: old.store, outcome: .rolledBack, bytes: old.bytes)
     do {
-      let kept = old.oldStore.map { FilePath($0) }
+      // An old store that another migration kept is not the one before this fleet.
+      guard let kept = old.oldStore.map({ FilePath($0) }) else {
+        throw MigrationFailure(notKeptByFleet: FilePath(old.store))
+      }
       let store = try MigratedStore(FilePath(old.store))
       // A rollback outside of the fleet leaves nothing to do.
-      let isBack = try kept.map { try store.isRestored($0, since: old.time) } ?? false
-      if !isBack { _ = try store.rollBack(to: kept) }
+      if try !store.isRestored(kept, since: old.time) { _ = try store.rollBack(to: kept) }
     } catch {
       result.take(MigrationFailure(error))
     }

@@ -176,32 +176,46 @@ final class FleetWorker: Sendable {
     case .finishedEarlier, .alreadyThere:
       result.outcome = .migrated
       result.wasFound = true
+      if migration.keepsOld { result.oldStore = result.oldStore ?? keptStore(of: migration.store) }
     case .alreadyCurrent:
       result.outcome = .current
       result.rows = nil
-      if migration.output == nil { find(at: migration.store, into: &result) }
+      if migration.output == nil { find(migration, into: &result) }
     }
   }
 
   /// Finds out whether an earlier run of the fleet has migrated a store, and was stopped before it
   /// recorded that.
-  private func find(at store: FilePath, into result: inout StoreResult) {
+  private func find(_ migration: StoreMigration, into result: inout StoreResult) {
     // An unreadable record does not matter: the store is current anyway.
-    let record = try? OutcomeFile(beside: Files.resolved(store)).read()
+    let record = try? OutcomeFile(beside: Files.resolved(migration.store)).read()
     if let record, record.state == .done, record.restored == nil, record.rows != nil,
       record.started >= setup.created
     {
       result.rows = record.rows
-      result.oldStore = record.oldStore
-    } else if let kept = try? MigratedStore(store).contents().kept.last, kept.kind == .before,
-      let date = kept.date, date.timeIntervalSince1970 >= setup.created
-    {
-      result.oldStore = kept.path
+      result.oldStore = migration.keepsOld ? record.oldStore : nil
+    } else if migration.keepsOld, let kept = keptStore(of: migration.store) {
+      result.oldStore = kept
     } else {
       return
     }
     result.outcome = .migrated
     result.wasFound = true
+  }
+
+  /// The old store that a migration has kept since the fleet was created.
+  private func keptStore(of store: FilePath) -> String? {
+    guard let kept = try? MigratedStore(store).contents().kept.last, kept.kind == .before,
+      let date = kept.date, date.timeIntervalSince1970 >= setup.created
+    else { return nil }
+    return kept.path
+  }
+}
+
+extension StoreMigration {
+  /// Whether the old store is kept next to the new one, which has its place.
+  fileprivate var keepsOld: Bool {
+    output == nil && (!handover.discardsOld || choices.salvagesDamaged)
   }
 }
 

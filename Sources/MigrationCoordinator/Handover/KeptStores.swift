@@ -34,6 +34,8 @@ struct KeptStores {
     var madeSupport = false
     /// Whether it is being let go.
     var isLeaving = false
+    /// True if a later migration has discarded its old store: this one is not the last old store.
+    var precedesDiscard: Bool? = nil
   }
 
   /// All entries.
@@ -200,6 +202,22 @@ struct KeptStores {
     let found = try entries()
     let left = found.filter { path(of: $0) != kept }
     if left.count < found.count { try write(left) }
+  }
+
+  /// Records that a migration has discarded its old store, in the entries of older ones.
+  ///
+  /// Without entries there is nothing to confuse with that store. A list that cannot be read allows
+  /// no rollback, and must not keep the migration from its end.
+  func noteDiscard() throws {
+    guard let found = try? entries(), found.contains(where: { $0.precedesDiscard != true }) else {
+      return
+    }
+    try write(
+      found.map { entry in
+        var entry = entry
+        entry.precedesDiscard = true
+        return entry
+      })
   }
 
   /// Removes what is there for a kept store that is gone, and its entry.

@@ -75,10 +75,10 @@ package struct StoreUpkeep: Sendable {
       let entry: KeptStores.Entry
       do {
         entry = try self.entry(wanted: wanted)
-      } catch PlaceError.nothingKept(let store, let name) {
+      } catch let error as PlaceError where error.statesNothingKept {
         // What a rollback left that was killed at its very end.
         guard workspace.wasThere, try workspace.holdsNoWork, let done = try recordedRollback(wanted)
-        else { throw PlaceError.nothingKept(store: store, as: name) }
+        else { throw error }
         return done
       }
       if KeptStoreKind.isUndo(kept.path(of: entry)) { return try undo(entry) }
@@ -170,6 +170,9 @@ package struct StoreUpkeep: Sendable {
   }
 
   /// The entry of the store that was named, or of the one that was kept last.
+  ///
+  /// - Throws: `PlaceError`, also where a later migration has discarded its old store and none is
+  ///   named.
   func entry(wanted: FilePath?) throws -> KeptStores.Entry {
     let entries = try kept.entries().filter { !$0.isLeaving }
     guard let wanted else {
@@ -181,6 +184,9 @@ package struct StoreUpkeep: Sendable {
           throw PlaceError.keptUnlisted(file, list: kept.path)
         }
         throw PlaceError.nothingKept(store: store, as: nil)
+      }
+      if last.precedesDiscard == true {
+        throw PlaceError.oldStoreDiscarded(store, earlier: kept.path(of: last))
       }
       return last
     }

@@ -142,6 +142,7 @@ struct SwapJournal {
       if let replaced = entry.replaced {
         if isNamed {
           try OldExternalFiles(store: destination).remove(replaced.obsolete)
+          if replaced.kept == nil { try KeptStores(of: destination).noteDiscard() }
           if let restored = entry.restored {
             try KeptStores(of: destination).release(restored.name)
           }
@@ -173,6 +174,7 @@ struct SwapJournal {
       if try isUnchanged(since: edit.after) {
         try OldExternalFiles(store: destination).remove(edit.obsolete)
       }
+      try KeptStores(of: destination).noteDiscard()
       return .ended
     }
     // If another process has the store open, SQLite has restored it, and a journal belongs to that
