@@ -277,7 +277,8 @@ let package = Package(
     .tests(
       of: "Godwit",
       [
-        "ForgetfulTool", "GodwitExecutable", "Mapping", "MappingFiles", "MigrationCoordinator",
+        "Fleets", "ForgetfulTool", "GodwitExecutable", "Mapping", "MappingFiles",
+        "MigrationCoordinator",
         "MigrationStatus", "ModelFiles", "ObjectMigration", "ObjectModel", "PolicyTool", "Schema",
         "Survey", "StoreNames", .grdb, .inMemoryTracing, .metrics, .metricsTestKit, .systemPackage,
         .tracing,
