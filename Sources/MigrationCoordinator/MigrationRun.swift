@@ -42,9 +42,9 @@ struct MigrationRun: Sendable {
     if let output = request.output,
       try Files.fileStatusIfPresent(output, followLinks: false) != nil
     {
-      return try finish(output, paths: paths)
+      return try accept(output, paths: paths)
     }
-    if request.output == nil, let owner = try KeptStoreKind.owner(of: request.store) {
+    if request.output == nil, let owner = try KeptName.owner(of: request.store) {
       throw PlaceError.keptInPlace(request.store, of: owner)
     }
     try request.requireShortNames()

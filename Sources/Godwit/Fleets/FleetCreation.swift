@@ -113,7 +113,7 @@ extension StoreFleet {
       for match in matches where !FolderMember.isOfMigration(match.lastComponent?.string ?? "") {
         if try isFolder(match) {
           try add(folder: match)
-        } else if try MigrationFailure.catching({ try KeptStoreKind.owner(of: match) }) != nil {
+        } else if try MigrationFailure.catching({ try KeptName.owner(of: match) }) != nil {
           kept.add(.init(match))
         } else {
           try add(Member(store: match), below: nil)
@@ -166,7 +166,7 @@ extension StoreFleet {
       let path = member.store.absolute
       let target = member.output?.absolute ?? output(for: path, below: folder)
       if target == nil {
-        let owner = try MigrationFailure.catching { try KeptStoreKind.owner(of: path) }
+        let owner = try MigrationFailure.catching { try KeptName.owner(of: path) }
         if let owner {
           failures.append(MigrationFailure(PlaceError.keptInPlace(path, of: owner)))
           return

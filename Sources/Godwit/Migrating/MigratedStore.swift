@@ -229,7 +229,7 @@ extension MigratedStore {
           path: kept.path.string, kind: KeptStore.Kind(mirroring: kept.kind),
           state: KeptStore.State(mirroring: kept.state), bytes: kept.bytes,
           date: kept.time.map { Date(timeIntervalSince1970: $0) },
-          isUndo: KeptStoreKind.isUndo(kept.path))
+          isUndo: KeptName.isUndo(kept.path))
       }.sorted { $0.path < $1.path }
       work = core.work.map { work in
         Work(

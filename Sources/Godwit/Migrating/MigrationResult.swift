@@ -39,7 +39,7 @@ extension StoreMigration {
     public var oldStore: FilePath? { core.oldStore.map { FilePath($0) } }
 
     /// Whether that file holds the pages alone that the migration changed in the store itself.
-    public var isUndoable: Bool { oldStore.map(KeptStoreKind.isUndo) ?? false }
+    public var isUndoable: Bool { oldStore.map(KeptName.isUndo) ?? false }
     /// Rows of the new store, including those of join tables.
     public var rows: Int64 { core.rows }
     /// Those of `rows` whose tables stayed as they were in a clone of the store, estimated; 0 where

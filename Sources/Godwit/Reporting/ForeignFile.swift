@@ -52,7 +52,7 @@ enum ForeignFile {
       return "\(file) is an optimized managed object model, not a store: \(otherFile)."
     }
     if head.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]) {
-      if let store = try? KeptStoreKind.owner(of: file) {
+      if let store = try? KeptName.owner(of: file) {
         return "\(file) is the undo file of a migration, not a store: "
           + "\(command: .rollback("\(store.lexicallyNormalized())")) restores the old store."
       }

@@ -189,7 +189,7 @@ public struct MigrationReceiptFiles: Sendable {
 
   /// Checks that the old store is what was hashed before the migration.
   private func requireSame(_ path: FilePath) throws {
-    if try !KeptStoreKind.isUndo(path) && SourceFingerprint(of: path) == source.fingerprint {
+    if try !KeptName.isUndo(path) && SourceFingerprint(of: path) == source.fingerprint {
       return
     }
     // What its log held may have come into the main file, or the file may have been copied.

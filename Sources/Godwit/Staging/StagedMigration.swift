@@ -7,8 +7,9 @@ import SystemCalls
 public import SystemPackage
 
 // (1) The store that is migrated is only read. Handlers get a store of the stage's own.
-// (2) A stage is done once `stages.json` counts it, which has all that it was made for; the stores
-// of an unfinished stage are made again, so that no handler meets its own changes.
+// (2) A step from one version to the next is done once `stages.json` counts it, which has all that
+// it was made for; the stores of an unfinished step are made again, so that no handler meets its
+// own changes.
 // (3) The output appears when all stages are done, at once. A run that is killed before it has
 // removed its folder is complete: the next one finds the output by its record, and then by
 // `stages.json`.

@@ -9,8 +9,8 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-// Only stages that are done are compared with those of an earlier run: what an error left undone
-// may be done in another way.
+// Only steps that are done are compared with those of an earlier run: what an error left undone may
+// be done in another way.
 
 /// The folder of a staged migration, locked against other runs: `New.sqlite.godwit-stages`.
 final class StagedWork {
@@ -159,7 +159,7 @@ final class StagedWork {
   func before(_ number: Int) -> FilePath { folder.appending("before-\(number).sqlite") }
 
   /// The store that a step makes.
-  func made(_ number: Int) -> FilePath { folder.appending("stage-\(number).sqlite") }
+  func made(_ number: Int) -> FilePath { folder.appending("step-\(number).sqlite") }
 
   /// Records that a step is done with these losses, and removes the stores that only it needed.
   func finish(_ number: Int, losing losses: MadeLosses) throws {

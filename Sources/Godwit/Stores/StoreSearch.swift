@@ -289,7 +289,7 @@ enum FolderMember: Hashable {
       self = .passedOver(.hidden)
     } else if Self.isOfMigration(name) {
       self = .passedOver(.workFile)
-    } else if !isFolder, KeptStoreKind.isKept(name, beside: beside) {
+    } else if !isFolder, KeptName.isKept(name, beside: beside) {
       self = .passedOver(.keptStore)
     } else if isFolder {
       self = Self.isModel(name) ? .passedOver(.model) : .folder

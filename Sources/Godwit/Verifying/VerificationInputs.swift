@@ -226,7 +226,7 @@ struct VerificationInputs {
     order.takesNewAtItsWord = version.isOwnWord
     let migration = stores.request.migration
     order.usesWAL = migration.journalMode.map { $0 == .wal }
-    if order.usesWAL == nil, KeptStoreKind.isUndo(stores.old) {
+    if order.usesWAL == nil, KeptName.isUndo(stores.old) {
       // The store before an edit is read through its undo file, without a log.
       order.usesWAL = stores.before.usesWAL
     }

@@ -71,7 +71,7 @@ struct VerificationRecord {
       foreign.append(file.path)
     }
     if let before, let after, before.uuid == after.uuid, before.hash != after.hash,
-      KeptStoreKind.isOlder(new, than: old)
+      KeptName.isOlder(new, than: old)
     {
       isReverse = true
     }

@@ -132,7 +132,7 @@ struct InstantSwap {
         KeptStores.kind(of: $0, beside: store) == .before
       }.map { folder.appending($0) }
     }
-    for path in Set(kept) where !KeptStoreKind.isUndo(path) {
+    for path in Set(kept) where !KeptName.isUndo(path) {
       let found = try Files.fileStatusIfPresent(path, followLinks: false)
       if let found, found.kind != .file || !found.isSameFile(as: status) { continue }
       if found != nil {

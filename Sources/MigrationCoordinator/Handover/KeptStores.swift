@@ -121,12 +121,12 @@ struct KeptStores {
   /// Whether an entry without its file is of a run that was killed before it kept the store, which
   /// then has its own name still.
   func isUnfinished(_ entry: Entry) throws -> Bool {
-    try !KeptStoreKind.isUndo(path(of: entry)) && isThere(entry, at: store)
+    try !KeptName.isUndo(path(of: entry)) && isThere(entry, at: store)
   }
 
   /// Whether changes of a store are next to it, in a log that is not empty.
   private static func hasLog(_ path: FilePath) throws -> Bool {
-    try !KeptStoreKind.isUndo(path)
+    try !KeptName.isUndo(path)
       && StoreFile.changeSuffixes.contains { suffix in
         try Files.fileStatusIfPresent(FilePath("\(path)\(suffix)"), followLinks: false)
           .map { $0.kind != .file || $0.size > 0 } ?? false
@@ -138,7 +138,7 @@ struct KeptStores {
   private static func showsWrites(_ path: FilePath, bytes: Int64) throws -> Bool {
     if bytes <= mostBytesSummed { return true }
     // With a write-ahead log, SQLite may leave the change counter of the header as it is.
-    return try !KeptStoreKind.isUndo(path) && !StoreHeader(reading: path).usesWAL
+    return try !KeptName.isUndo(path) && !StoreHeader(reading: path).usesWAL
   }
 
   /// Checks that the file of an entry is there as it was kept.
@@ -157,7 +157,7 @@ struct KeptStores {
   }
 
   /// A file with the name of a kept store that the list does not have; nil where there is none.
-  func unlisted(_ kind: Kind) throws -> FilePath? {
+  func unlisted(_ kind: KeptStoreKind) throws -> FilePath? {
     let listed = Set(try entries().map(\.name))
     return try Files.listDirectory(Files.parent(of: store))
       .filter { Self.kind(of: $0, beside: store) == kind && !listed.contains($0.string) }
@@ -224,7 +224,7 @@ struct KeptStores {
   func release(_ name: String) throws {
     let found = try entries()
     guard let entry = found.first(where: { $0.name == name }) else { return }
-    if KeptStoreKind.isUndo(path(of: entry)) { return try forget(path(of: entry)) }
+    if KeptName.isUndo(path(of: entry)) { return try forget(path(of: entry)) }
     let own = path(of: entry)
     let folder = OldExternalFiles.folder(of: own)
     let others = found.filter {
@@ -254,12 +254,10 @@ struct KeptStores {
 
   // MARK: Names
 
-  typealias Kind = KeptStoreKind
-
   /// A free name for a store that is kept now: `STORE.before-TIME`, with a number if it is taken.
   ///
   /// - Parameter isTaken: whether a name that nothing has can be used for another reason.
-  func freeName(_ kind: Kind, isTaken: (FilePath) throws -> Bool = { _ in false }) throws
+  func freeName(_ kind: KeptStoreKind, isTaken: (FilePath) throws -> Bool = { _ in false }) throws
     -> FilePath
   {
     try freeName(kind, isUndo: false, isTaken: isTaken)
@@ -271,7 +269,7 @@ struct KeptStores {
   }
 
   private func freeName(
-    _ kind: Kind, isUndo: Bool, isTaken: (FilePath) throws -> Bool
+    _ kind: KeptStoreKind, isUndo: Bool, isTaken: (FilePath) throws -> Bool
   ) throws -> FilePath {
     var name = KeptName(
       store: store.lastComponent?.string ?? "", kind: kind, time: Self.timestamp(), isUndo: isUndo)
@@ -297,7 +295,7 @@ struct KeptStores {
   }
 
   /// What a store of that name is, if Godwit gives it.
-  static func kind(of name: FilePath.Component, beside store: FilePath) -> Kind? {
+  static func kind(of name: FilePath.Component, beside store: FilePath) -> KeptStoreKind? {
     let own = store.lastComponent?.string ?? ""
     guard let kept = KeptName(name.string), kept.store.utf8.elementsEqual(own.utf8) else {
       return nil
@@ -324,7 +322,7 @@ struct KeptStores {
   }
 }
 
-extension KeptStoreKind {
+extension KeptName {
   /// Whether the name of a kept store is that of an undo file, with only the pages that an edit
   /// changed.
   package static func isUndo(_ kept: FilePath) -> Bool {

@@ -12,7 +12,7 @@ extension MigrationRun {
   ///
   /// - Throws: `outputExists` where it was made from something else, or where that is unknown;
   ///   `MigrationError.losses` where it lacks what this run may not lose.
-  func finish(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
+  func accept(_ output: FilePath, paths: MigrationPaths) throws -> MigrationReport {
     let status = try Files.fileStatus(output, followLinks: false)
     var made = OutcomeKeeper.made(at: output)
     // Without a record, the work folder of a run that was killed has the answer.

@@ -32,7 +32,7 @@ extension StoreUpkeep {
       let entry = try entry(wanted: wanted)
       let old = kept.path(of: entry)
       try kept.requireThere(entry)
-      let isUndo = KeptStoreKind.isUndo(old)
+      let isUndo = KeptName.isUndo(old)
       let folder = try TemporaryFolder(beside: output)
       let copy = folder.path.appending("old.sqlite")
       if isUndo { try copyUndone(by: old, to: copy) } else { try copyKept(old, to: copy) }

@@ -81,7 +81,7 @@ package struct StoreUpkeep: Sendable {
         else { throw error }
         return done
       }
-      if KeptStoreKind.isUndo(kept.path(of: entry)) { return try undo(entry) }
+      if KeptName.isUndo(kept.path(of: entry)) { return try undo(entry) }
       let old = kept.path(of: entry)
       try kept.requireThere(entry)
       guard try Self.removeIdleLogs(of: old) else { throw PlaceError.keptChanged(old) }
@@ -233,7 +233,7 @@ package struct StoreUpkeep: Sendable {
           // No other process has it open; the search for its external files opens it.
           _ = try RegionLock.ofStore(path)
           let obsolete =
-            KeptStoreKind.isUndo(path)
+            KeptName.isUndo(path)
             ? try obsoleteFiles(after: path) : try obsoleteFiles(of: entry)
           entry.isLeaving = true
           try kept.note(entry)
@@ -270,7 +270,7 @@ package struct StoreUpkeep: Sendable {
     }
     var candidates = Set(entry.externalFiles).intersection(try files.names().map(\.string))
     // The store before an edit has the same folder.
-    for other in try kept.entries() where KeptStoreKind.isUndo(kept.path(of: other)) {
+    for other in try kept.entries() where KeptName.isUndo(kept.path(of: other)) {
       let note = try? RollbackJournal(kept.path(of: other)).flatMap { UndoNote($0) }
       candidates.subtract(note?.obsolete ?? [])
     }
@@ -375,7 +375,7 @@ package struct StoreUpkeep: Sendable {
     let recovery = try journal.recover(keepsJournal: true)
     let folder = Files.parent(of: store)
     let old = folder.appending(begun.restored)
-    let isDone = recovery == (KeptStoreKind.isUndo(old) ? .putBack : .ended)
+    let isDone = recovery == (KeptName.isUndo(old) ? .putBack : .ended)
     if isDone { _ = try? OutcomeFile(beside: store).change { $0.restore(old) } }
     try journal.recover()
     return isDone
