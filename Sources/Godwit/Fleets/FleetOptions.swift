@@ -69,11 +69,11 @@ extension StoreMigration {
   var fleetSettings: FleetSettings {
     let usual = StoreMigration(store: store, toMerged: [])
     var settings = FleetSettings()
-    settings.to = FilePath.absolute(target)
+    settings.to = FilePath.texts(target)
     settings.configuration = configuration
-    settings.models = FilePath.absolute(models)
-    settings.mapping = FilePath.absolute(routing.mappings)
-    settings.mappings = FilePath.absolute(routing.mappingFolders)
+    settings.models = FilePath.texts(models)
+    settings.mapping = FilePath.texts(routing.mappings)
+    settings.mappings = FilePath.texts(routing.mappingFolders)
     settings.set = routing.settings.isEmpty ? nil : routing.settings
     settings.progressive = routing.isProgressive ? true : nil
     settings.inferOnly = routing.infersOnly ? true : nil
@@ -90,7 +90,7 @@ extension StoreMigration {
     settings.newUUID = handover.givesNewUUID ? true : nil
     settings.stepwise = routing.isStepwise ? true : nil
     settings.rangeRows = resources.rowsPerRange
-    settings.work = resources.workFolder?.absolute.string
+    settings.work = resources.workFolder?.string
     func word<Choice: RawRepresentable & Equatable>(
       _ choice: KeyPath<StoreMigration, Choice>
     ) -> String? where Choice.RawValue == String {
@@ -108,7 +108,7 @@ extension StoreMigration {
     settings.cloudkit = word(\.choices.cloudKit)
     settings.validation = word(\.checks.validation)
     settings.engine = word(\.engine)
-    return settings
+    return settings.withAbsolutePaths
   }
 
   /// The options that no fleet has, as far as they are not at their defaults.
@@ -163,7 +163,7 @@ extension FilePath {
     (paths ?? []).map { FilePath($0) }
   }
 
-  fileprivate static func absolute(_ paths: [FilePath]) -> [String]? {
-    paths.isEmpty ? nil : paths.map { $0.absolute.string }
+  fileprivate static func texts(_ paths: [FilePath]) -> [String]? {
+    paths.isEmpty ? nil : paths.map(\.string)
   }
 }

@@ -1,12 +1,13 @@
 import MigrationCoordinator
 import Schema
+import StoreFormat
 import StoreNames
 import SystemCalls
 import SystemPackage
 
 /// A file that stands where a store is expected, and is known by its first bytes or its name.
 enum ForeignFile {
-  /// What it is and what to do.
+  /// The sentence on a file: what it is, and what to name or do instead.
   static func sentence(on file: FilePath, isText: Bool) -> String {
     if let known = sentence(on: file) { return known }
     return isText
@@ -14,7 +15,7 @@ enum ForeignFile {
       : "\(file) is not an SQLite file, or it is encrypted: decrypt it before migrating it."
   }
 
-  /// What a folder is and what to do.
+  /// The sentence on a folder.
   static func sentence(onFolder folder: FilePath) -> String {
     let models = ["xcdatamodeld", "xcdatamodel", "momd", "xcmappingmodel"]
     return models.contains(folder.extension ?? "")
@@ -51,7 +52,7 @@ enum ForeignFile {
     if head.starts(with: "momv".utf8) {
       return "\(file) is an optimized managed object model, not a store: \(otherFile)."
     }
-    if head.starts(with: [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]) {
+    if head.starts(with: RollbackJournal.magic) {
       if let store = try? KeptName.owner(of: file) {
         return "\(file) is the undo file of a migration, not a store: "
           + "\(command: .rollback("\(store.lexicallyNormalized())")) restores the old store."

@@ -20,7 +20,7 @@ final class StagedWork {
   private let run: Run
   private var state: State
 
-  /// What a run has to do.
+  /// The task of a run: a route, and all on which its stores depend.
   struct Run {
     var request: MigrationRequest
     var route: StagedRoute
@@ -32,7 +32,7 @@ final class StagedWork {
       source = try SourceFingerprint(of: migration.store)
     }
 
-    /// What the first steps depend on.
+    /// The inputs of these steps, the first ones of the route.
     func inputs(of steps: ArraySlice<StagedStep>) throws -> RunInputs {
       let hasCode = steps.contains { $0.stage.willMigrate != nil || $0.stage.didMigrate != nil }
       return try RunInputs(
@@ -45,13 +45,13 @@ final class StagedWork {
   private struct State: ResumableFile {
     static let formatVersion = 2
 
-    /// What the completed steps were made for.
+    /// The inputs of the completed steps.
     var inputs: RunInputs
     var done: [Step] = []
     /// The output, once it is there.
     var output: SourceFingerprint?
 
-    /// What a completed step has besides its versions.
+    /// A completed step: its losses, and whether code ran before and after it.
     struct Step: Codable, Hashable {
       var losses: MadeLosses
       var hasCodeBefore: Bool
@@ -104,7 +104,7 @@ final class StagedWork {
     state = State(inputs: try run.inputs(of: []))
     if let found = try Self.state(folder: folder) {
       if run.request.restarts || found.done.isEmpty {
-        for number in 0...found.done.count { try removeStores(number + 1) }
+        for number in 1...(found.done.count + 1) { try removeStores(number) }
       } else {
         let differences = try Self.differences(of: run, from: found)
         guard differences.isEmpty else { throw PlaceError.otherRun(work: folder, differences) }
@@ -119,7 +119,7 @@ final class StagedWork {
     try write()
   }
 
-  /// What a run would do in another way than the one that did the completed steps.
+  /// The differences between a run and the one that did the completed steps.
   private static func differences(of run: Run, from found: State) throws -> [RunDifference] {
     let steps = run.route.steps.prefix(found.done.count)
     var differences = try run.inputs(of: steps).differences(from: found.inputs)

@@ -15,7 +15,8 @@ struct MadeOutput: Codable, Hashable {
   private var source: SourceFingerprint
   private var options: Options
   private var models: ModelChecksums
-  private var losses: MadeLosses
+  /// What it lacks of the store, which each command that finds it has to accept.
+  let losses: MadeLosses
 
   /// The file of an output, whatever its name; without the number of its file system, which may be
   /// another one after a restart of the system.
@@ -79,13 +80,6 @@ struct MadeOutput: Codable, Hashable {
 
   /// Whether a file with this status is the output.
   func isFile(_ status: FileStatus) -> Bool { file == File(status) }
-
-  /// Checks that a request accepts what the output lacks.
-  ///
-  /// - Throws: `MigrationError.losses`.
-  func requireConsent(of request: MigrationRequest) throws {
-    try losses.requireConsent(of: request)
-  }
 
   /// Whether a request would make the output again: from the store as it is now, by equal options,
   /// models and mapping models.

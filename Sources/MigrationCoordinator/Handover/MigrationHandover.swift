@@ -20,7 +20,7 @@ extension MigrationRun {
     guard let made, made.isFile(status), try made.isMade(by: request, target: target) else {
       throw PlaceError.outputExists(output)
     }
-    try made.requireConsent(of: request)
+    try made.losses.requireConsent(of: request)
     guard try Files.fileStatusIfPresent(paths.work, followLinks: false) != nil else {
       return report(.alreadyThere)
     }

@@ -18,7 +18,7 @@ package import SystemPackage
 
 /// A rollback journal of one change, whose pages SQLite puts back.
 package struct RollbackJournal: Sendable {
-  private static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+  package static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
   private static let noteMagic = Array("GodwitUn".utf8)
   private static let sectorSize = 512
 
