@@ -102,26 +102,31 @@ def shown(site, chosen):
                             if not url.startswith((address, "data:")))
 
 
+def waited(window, expression, wanted, seconds):
+    """The value of an expression in the page, once it is wanted or the seconds are over."""
+    end = time.monotonic() + seconds
+    while not wanted(value := window.value(expression)) and time.monotonic() < end:
+        time.sleep(0.2)
+    return value
+
+
 def search(site):
     """What is wrong with the search for a command."""
     with Served(site) as address, browser.Browser() as window:
         window.show(address + "index.html")
-        field = "document.querySelector('[data-md-component=search-query]')"
+        # A word that is typed before the index is read stops the search of Material 9 for good.
+        state = waited(window, "document.querySelector('.md-search-result__meta').textContent",
+                       lambda text: "Initializing" not in text, seconds=120)
+        window.value("document.querySelector('[data-md-component=search-query]').focus()")
+        window.tell("Input.insertText", text="rollbac")
+        for kind in ("keyDown", "keyUp"):
+            window.tell("Input.dispatchKeyEvent", type=kind, key="k", text="k")
         links = "[...document.querySelectorAll('.md-search-result__link')].map(a => a.href)"
-        found, end, typed = [], time.monotonic() + 180, 0
-        while not any("#rollback" in link for link in found):
-            if time.monotonic() > end:
-                return [f"the search for rollback finds {found[:5]}"]
-            if time.monotonic() - typed > 20:
-                # The page may not have listened to an earlier word.
-                window.value(f"{field}.focus(), {field}.value = ''")
-                window.tell("Input.insertText", text="rollbac")
-                for kind in ("keyDown", "keyUp"):
-                    window.tell("Input.dispatchKeyEvent", type=kind, key="k", text="k")
-                typed = time.monotonic()
-            time.sleep(0.5)
-            found = window.value(links)
-    return []
+        found = waited(window, links, lambda found: any("#rollback" in link for link in found),
+                       seconds=60)
+    if any("#rollback" in link for link in found):
+        return []
+    return [f"the search ({state.strip()}) finds for rollback {found[:5]}"]
 
 
 def links(folder):
@@ -141,11 +146,10 @@ def library(build, folder):
     with Served(site) as address, browser.Browser() as window:
         for width in WIDTHS:
             window.show(address + "api/documentation/godwit/", width=width)
-            end = time.monotonic() + 20
-            while "StoreMigration" not in (text := window.value("document.body.innerText")):
-                if time.monotonic() > end:
-                    return [*found, f"the library shows {text[:200]!r}"]
-                time.sleep(0.2)
+            text = waited(window, "document.body.innerText",
+                          lambda text: "StoreMigration" in text, seconds=60)
+            if "StoreMigration" not in text:
+                return [*found, f"the library shows {text[:200]!r}"]
             wide = window.value("document.documentElement.scrollWidth")
             found += [f"the library takes {wide} of {width} pixels"] * (wide > width)
             found += [f"the library requests {url}" for url in window.requests()
