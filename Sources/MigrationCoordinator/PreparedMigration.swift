@@ -149,7 +149,7 @@ package struct PreparedMigration: Sendable {
   /// - Parameter known: the defects in rows, where an assessment has searched for them.
   func defects(scansAll: Bool, known: [Defect]? = nil) throws -> [Defect] {
     guard let first = stages.first else { return mended }
-    let isByObjects = if case .objects = first.work { true } else { false }
+    let isByObjects = if case .objects = first.method { true } else { false }
     // Reading every row costs little, compared to making objects.
     guard scansAll || isByObjects || StrayRows(survey: survey, scansAll: false).scans
     else { return mended }

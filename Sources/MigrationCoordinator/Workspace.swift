@@ -134,6 +134,16 @@ struct Workspace {
     }
   }
 
+  /// Whether the old store has to be copied to be kept: its file system gives a file one name.
+  func findsNoLinks() throws -> Bool {
+    let probe = WorkFile.ResultSuffix.probe.path(of: paths.result)
+    try Files.writeFileAtomically([0], to: probe, syncs: false)
+    let canLink = try StoreSwapper.canLink(
+      probe, probing: WorkFile.ResultSuffix.link.path(of: paths.result))
+    try Files.removeRegularFile(probe)
+    return !canLink
+  }
+
   /// Removes everything that an earlier migration left, except the lock and the mark.
   func clear(keeping: Set<FilePath> = []) throws { try folder.clear(keeping: keeping) }
 

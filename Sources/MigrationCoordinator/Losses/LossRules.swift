@@ -84,7 +84,7 @@ struct LossRules {
     let wanted = Set(last.destination.model.entities.map(\.name))
     var names = Set(survey.model.entities.map(\.name))
     if !names.isDisjoint(with: wanted) { return false }
-    for case .rows(let steps) in stages.map(\.work) {
+    for case .rows(let steps) in stages.map(\.method) {
       for step in steps {
         names = Set(names.compactMap { step.mapping.destinationName(ofSource: $0) })
       }

@@ -7,7 +7,7 @@ import Survey
 /// Steps of a route that run over the data at once, from one store to the next.
 package struct Stage: Sendable {
   /// How the stage makes its rows.
-  package enum Work: Sendable {
+  package enum Method: Sendable {
     /// By one program, composed from those of all steps.
     case rows([RowStep])
     /// Object by object, by the mapping models of one step; nil if requested.
@@ -25,7 +25,7 @@ package struct Stage: Sendable {
   }
 
   /// How the stage makes its rows.
-  package let work: Work
+  package let method: Method
   /// Why the stage begins here, nil for the first one.
   package let cut: Cut?
   /// What is known of the names of join tables before the stage.
@@ -37,7 +37,7 @@ package struct Stage: Sendable {
 
   /// The steps in their order, at least one.
   package var steps: [MigrationRoute.Step] {
-    switch work {
+    switch method {
     case .rows(let steps): steps.map(\.step)
     case .objects(let step, _): [step]
     }
@@ -49,13 +49,13 @@ package struct Stage: Sendable {
   /// The stage object by object.
   func falling(back fallback: RowFallback) -> Stage {
     Stage(
-      work: .objects(steps[0], because: fallback), cut: cut, joins: joins, mended: mended,
+      method: .objects(steps[0], because: fallback), cut: cut, joins: joins, mended: mended,
       lostByChoice: lostByChoice)
   }
 
   /// The stage for the objects of its store: only they show whether two filters take one of them.
   func settled(in survey: StoreSurvey) throws -> Stage {
-    guard case .rows(let steps) = work, let step = steps.first,
+    guard case .rows(let steps) = method, let step = steps.first,
       step.calls?.exclusive.isEmpty == false
     else { return self }
     do {
@@ -126,7 +126,7 @@ struct StagePlanner {
         of: step, by: step.mappings.map(\.mapping), from: schema)
       close(before: .mappingModel)
       if stages.isEmpty { cut = nil }
-      stages.append(Stage(work: .objects(step, because: fallback), cut: cut, joins: joins))
+      stages.append(Stage(method: .objects(step, because: fallback), cut: cut, joins: joins))
       (schema, joins.assumed) = (made.schema, made.choices)
       cut = .mappingModel
     }
@@ -196,7 +196,7 @@ struct StagePlanner {
 
   private mutating func close(before next: Stage.Cut?) {
     if !open.isEmpty {
-      stages.append(Stage(work: .rows(open), cut: cut, joins: open[0].joins))
+      stages.append(Stage(method: .rows(open), cut: cut, joins: open[0].joins))
       cut = next
     }
     (open, composed) = ([], nil)

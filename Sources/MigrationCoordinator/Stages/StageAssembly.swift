@@ -67,7 +67,7 @@ struct StageAssembly {
     try Task.checkCancellation()
     if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
       let mappings =
-        if case .rows(let steps) = stage.work { steps.map(\.mapping) } else { stage.mappings }
+        if case .rows(let steps) = stage.method { steps.map(\.mapping) } else { stage.mappings }
       let violations = try ViolationList(
         inStore: paths.result, of: assessment.destination, since: survey.reader.connection,
         of: survey.schema, mappings: mappings)

@@ -71,7 +71,7 @@ package struct StageAssessment: Sendable {
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     let losses: [Loss]
     let obstacles: [Refusal]
-    switch stage.work {
+    switch stage.method {
     case .rows(let steps):
       let assessment = try Assessment(
         survey: survey, steps: steps, rules: rules,

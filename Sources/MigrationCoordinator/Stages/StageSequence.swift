@@ -316,5 +316,5 @@ extension Stage {
   }
 
   /// Whether its rows are made by programs.
-  private var isByRows: Bool { if case .rows = work { true } else { false } }
+  private var isByRows: Bool { if case .rows = method { true } else { false } }
 }

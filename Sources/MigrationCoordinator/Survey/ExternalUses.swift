@@ -28,7 +28,7 @@ struct ExternalUses {
 
   init(stage: Stage, survey: StoreSurvey) {
     schema = survey.schema
-    switch stage.work {
+    switch stage.method {
     case .rows(let steps):
       if let program = RowStep.composed(steps) { add(program) }
       for step in steps where step.isComputed {

@@ -182,7 +182,7 @@ extension Stage {
   private var models:
     [(mapping: MappingModel, source: ManagedObjectModel, destination: ManagedObjectModel)]
   {
-    guard case .rows(let steps) = work else { return [] }
+    guard case .rows(let steps) = method else { return [] }
     return steps.map { ($0.mapping, $0.step.source.model, $0.step.destination.model) }
   }
 
@@ -207,7 +207,7 @@ extension Stage {
 
   /// What the models and mappings of its steps change that CloudKit does not follow.
   var mirroringRefusals: [Refusal] {
-    if case .objects(let step, _) = work {
+    if case .objects(let step, _) = method {
       return step.mappings.map {
         Refusal(reason: .mirroring(.historyEmptied), entity: $0.name)
       }

@@ -21,7 +21,7 @@ struct StageDemands {
   static func all(
     of stage: Stage, in survey: StoreSurvey, validates: Bool
   ) throws -> [StageDemands] {
-    switch stage.work {
+    switch stage.method {
     case .rows(let steps):
       return steps.indices.map { index in
         let step = steps[index]

@@ -4,7 +4,6 @@ import StoreNames
 import SystemCalls
 import SystemPackage
 
-// What would keep a result from taking its place is found before the work for it is done.
 extension MigrationRequest {
   /// Throws where the names that are made from those of the stores would be too long, temporary
   /// ones included.
@@ -38,16 +37,4 @@ extension MigrationPaths {
   /// The longest of what is put behind it where the work folder lies elsewhere.
   static let longestBesideDestination =
     "\(StoreCompanion.result.rawValue)00000000-0000-0000-0000-000000000000-journal"
-}
-
-extension Workspace {
-  /// Whether the old store has to be copied to be kept: its file system gives a file one name.
-  func findsNoLinks() throws -> Bool {
-    let probe = WorkFile.ResultSuffix.probe.path(of: paths.result)
-    try Files.writeFileAtomically([0], to: probe, syncs: false)
-    let canLink = try StoreSwapper.canLink(
-      probe, probing: WorkFile.ResultSuffix.link.path(of: paths.result))
-    try Files.removeRegularFile(probe)
-    return !canLink
-  }
 }
