@@ -39,8 +39,10 @@ package enum EngineList {
   /// - Parameter wish: the engine to prefer if it covers the stage; nil for the fastest that does.
   package static func choose(for stage: StageInput, wish: EngineName?) -> Choice {
     if case .objects(_, let fallback) = stage.work {
+      let reason = fallback?.words ?? "it was requested"
       return Choice(
-        engine: ObjectEngine.self, reason: fallback?.words ?? "it was requested")
+        engine: ObjectEngine.self, reason: reason,
+        refusal: rowEngine(wish: wish) == nil ? nil : reason)
     }
     if let wanted = rowEngine(wish: wish) {
       guard let refusal = wanted.refusal(of: stage) else {

@@ -97,10 +97,4 @@ package final class ResultsFile {
       }
     }
   }
-
-  /// The result whose line begins at an offset.
-  static func result(at offset: Int64, in path: FilePath) throws -> StoreResult? {
-    guard let line = try LineReader(path, from: offset).next() else { return nil }
-    return try? VersionedFile<StoreResult>(sealed: Array(line.bytes)).content
-  }
 }

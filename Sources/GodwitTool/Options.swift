@@ -6,8 +6,6 @@ import SystemPackage
 struct ByteSize: ExpressibleByArgument {
   let bytes: Int64
 
-  init(bytes: Int64) { self.bytes = bytes }
-
   init?(argument: String) {
     let units: [Character: Int64] = ["K": 1 << 10, "M": 1 << 20, "G": 1 << 30]
     var digits = argument.uppercased()

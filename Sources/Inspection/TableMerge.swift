@@ -16,8 +16,8 @@ struct TableMerge {
   }
 
   let table: EntityTable
-  let first: TableCursor
-  let second: TableCursor
+  let first: RowCursor
+  let second: RowCursor
   private let properties: [Property]
   /// The columns of places in ordered relationships.
   private let places: [Int]
@@ -28,8 +28,8 @@ struct TableMerge {
     self.table = table
     // The bytes of one text differ by the encoding.
     let isAlike = first.encoding == second.encoding
-    self.first = try TableCursor(table, reader: first, leavesLong: isAlike)
-    self.second = try TableCursor(table, reader: second, leavesLong: isAlike)
+    self.first = try RowCursor(table, reader: first, leavesLong: isAlike)
+    self.second = try RowCursor(table, reader: second, leavesLong: isAlike)
     properties = Self.properties(of: table, model: first.schema.model)
     places = table.columns.indices.filter {
       switch table.columns[$0].role {
@@ -86,7 +86,7 @@ struct TableMerge {
     let entity = first.entity
     result.entities[entity, default: .init()].compared += 1
     var differs = false
-    if !first.row.isSame(column: TableCursor.entityColumn, as: second.row) {
+    if !first.row.isSame(column: RowCursor.entityColumn, as: second.row) {
       let names: (String?, String?) = (first.entity, second.entity)
       result.note(.entity, of: entity, key: key) { names }
       differs = true
@@ -100,7 +100,7 @@ struct TableMerge {
     }
     for place in places
     where !moved.contains(place)
-      && !first.row.isSame(column: TableCursor.firstColumn + place, as: second.row)
+      && !first.row.isSame(column: RowCursor.firstColumn + place, as: second.row)
     {
       moved.insert(place)
     }
@@ -113,7 +113,7 @@ struct TableMerge {
     _ property: Property, key: Int64, entity: String, _ result: inout StoreDifferences
   ) throws -> Bool {
     for column in property.columns {
-      let place = TableCursor.firstColumn + column
+      let place = RowCursor.firstColumn + column
       let isLong = (first.hasLong || second.hasLong) && table.columns[column].mayBeLong
       let isInFile =
         property.isExternal

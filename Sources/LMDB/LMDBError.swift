@@ -54,9 +54,4 @@ package struct LMDBError: Error, Hashable, Sendable {
       }
     self.init(operation: operation, path: path, problem: problem)
   }
-
-  /// LMDB's description of one of its codes.
-  package static func message(of code: Int32) -> String {
-    String(cString: mdb_strerror(code))
-  }
 }

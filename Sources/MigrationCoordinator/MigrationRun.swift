@@ -1,5 +1,5 @@
-import Logging
-import MigrationStatus
+package import Logging
+package import MigrationStatus
 import ModelFiles
 import ObjectModel
 import Planning
@@ -10,8 +10,8 @@ import Survey
 import SystemCalls
 import SystemPackage
 
-/// The one run of a migration.
-struct MigrationRun: Sendable {
+/// One migration of one store, from the survey to the swap.
+package struct MigrationRun: Sendable {
   /// The request, resolved.
   let request: MigrationRequest
   let launcher: any WorkerLauncher
@@ -21,8 +21,37 @@ struct MigrationRun: Sendable {
   let desk: ControlDesk
   let progress: @Sendable (StatusSnapshot) -> Void
 
+  /// Migrates a store, and calls `progress` about ten times a second.
+  ///
+  /// - Parameters:
+  ///   - launcher: starts the workers, by default as processes of this executable.
+  ///   - words: puts outcomes into the sentences of the status file and the record.
+  ///   - recorder: records this run.
+  /// - Throws: `MigrationError`, `StoreError` and the errors of models and mappings. After
+  ///   `interrupted` the same request resumes; after any other the work folder is removed, unless a
+  ///   later run can use its work.
+  package static func run(
+    _ request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(), logger: Logger,
+    words: OutcomeWords = .plain, recorder: RunRecorder = RunRecorder(),
+    progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
+  ) async throws -> MigrationReport {
+    let request = try request.resolved()
+    let run = MigrationRun(
+      request: request, launcher: launcher, logger: logger, recorder: recorder,
+      keeper: OutcomeKeeper(request: request, words: words, logger: logger),
+      desk: ControlDesk(controls: request.controls, workers: request.workers, logger: logger),
+      progress: progress)
+    let task = Task(executorPreference: request.shared?.executor) { try await run.recorded() }
+    run.desk.whenCancelled { task.cancel() }
+    return try await withTaskCancellationHandler {
+      try await task.value
+    } onCancel: {
+      task.cancel()
+    }
+  }
+
   /// Migrates, and records the outcome.
-  func run() async throws -> MigrationReport {
+  private func recorded() async throws -> MigrationReport {
     do {
       let report = try await attempt()
       keeper.end(report)

@@ -50,9 +50,6 @@ package final class RunFlusher: Sendable {
     thread.end()
   }
 
-  /// The record as it will be published next.
-  package var record: RunRecord { state.record.withLock { $0 } }
-
   /// Enters a later phase and publishes it at once.
   package func enter(_ phase: Phase, units: UInt64 = 0) {
     let now = WallClock.now()

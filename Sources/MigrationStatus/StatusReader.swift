@@ -51,10 +51,6 @@ package final class StatusReader: Sendable {
     return (contents.run, snapshot)
   }
 
-  /// The number of LMDB's last commit, which grows with each update: unchanged, nothing needs to be
-  /// read.
-  package var lastUpdate: UInt64 { reader.lastTransaction }
-
   /// Whether the path now names another file or none, so that it has to be opened again.
   package var isReplaced: Bool { reader.isReplaced }
 }

@@ -224,8 +224,5 @@ package struct Attribute: Hashable, Sendable, Codable {
 
     /// Makes limits that every value keeps.
     package init() {}
-
-    /// Whether every value keeps them.
-    package var isEmpty: Bool { self == Self() }
   }
 }

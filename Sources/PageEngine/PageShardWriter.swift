@@ -23,11 +23,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   /// Read next to SQLite, which holds no locks on an unchanging source.
   private let source: SourceFile
   private let facts: SchemaFacts
-  private let result: FileDescriptor
-  /// The result once more, to write past the page cache.
-  private let direct: FileDescriptor?
-  private let shard: FileDescriptor
-  private let log: FileDescriptor?
+  /// The result, the shard and what else is written to.
+  private let files: WriterFiles
   private let runs: RunFile
   private let claims: ClaimLog
   private let pointers: PointerList
@@ -59,18 +56,10 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     }
     let caller = try document.caller(connection, policies: policies)
     try Files.remove(FilePath(document.shard))
-    let shard = try Files.open(
-      FilePath(document.shard), mode: .readWrite, options: [.create, .exclusiveCreate],
-      permissions: .ownerReadWrite)
-    let result = try Files.open(
-      FilePath(work.file), mode: .readWrite)
-    let direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
-    let log = try work.claims.map {
-      try Files.open(FilePath($0), mode: .writeOnly, options: [.append])
-    }
+    let files = try WriterFiles(document, work)
     let source = try SourceFile(FilePath(document.source))
     let claims = ClaimLog(
-      descriptor: log, asking: work.asksForExtents ? claimExtent : nil,
+      descriptor: files.log, asking: work.asksForExtents ? claimExtent : nil,
       firstPage: work.firstPage, extentLength: work.extentLength)
     lookUps = try LookUps(
       work.lookUps, at: work.lookUpFile.map { FilePath($0) },
@@ -82,16 +71,13 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     self.document = document
     self.work = work
     self.connection = connection
-    self.shard = shard
-    self.result = result
-    self.direct = direct
-    self.log = log
-    runs = RunFile(shard)
+    self.files = files
+    runs = RunFile(files.shard)
     self.claims = claims
     pointers = PointerList(runs)
     pages = ExtentWriter(
-      file: PageFile(direct ?? result), source: claims, pointers: pointers,
-      isBehind: direct != nil, sums: PageSums(runs))
+      file: PageFile(files.direct ?? files.result), source: claims, pointers: pointers,
+      isBehind: files.direct != nil, sums: PageSums(runs))
   }
 
   /// The source properties that policies and expressions read so far.
@@ -218,11 +204,53 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     caller?.close()
     try connection.queue.close()
     if work.syncs {
-      try Files.syncFile(result)
-      try Files.syncFile(shard)
+      try Files.syncFile(files.result)
+      try Files.syncFile(files.shard)
     }
-    let size = try shard.seek(offset: 0, from: .end)
-    for file in [result, shard, log, direct] { try file?.close() }
+    let size = try files.shard.seek(offset: 0, from: .end)
+    try files.close()
     return size
+  }
+}
+
+/// The files that a writer writes to; they are closed with the object at the latest, since the
+/// process of a thread that fails lives on.
+private final class WriterFiles {
+  let shard: FileDescriptor
+  let result: FileDescriptor
+  /// The result once more, to write past the page cache.
+  let direct: FileDescriptor?
+  let log: FileDescriptor?
+  private var open: [FileDescriptor]
+
+  init(_ document: WorkOrderDocument, _ work: PageWork) throws {
+    var open: [FileDescriptor] = []
+    do {
+      shard = try Files.open(
+        FilePath(document.shard), mode: .readWrite, options: [.create, .exclusiveCreate],
+        permissions: .ownerReadWrite)
+      open.append(shard)
+      result = try Files.open(FilePath(work.file), mode: .readWrite)
+      open.append(result)
+      direct = work.isDirect ? try Files.openDirect(FilePath(work.file)) : nil
+      if let direct { open.append(direct) }
+      log = try work.claims.map {
+        try Files.open(FilePath($0), mode: .writeOnly, options: [.append])
+      }
+      if let log { open.append(log) }
+    } catch {
+      for file in open { try? file.close() }  // the failure that counts is the first
+      throw error
+    }
+    self.open = open
+  }
+
+  /// Closes all; a failure to do so may be one of writing.
+  func close() throws {
+    while let file = open.popLast() { try file.close() }
+  }
+
+  deinit {
+    for file in open { try? file.close() }  // what failed is known
   }
 }

@@ -137,8 +137,6 @@ package struct MigrationPlan: Hashable, Codable, Sendable {
   package var bytes: Int64 { workOrders.reduce(0) { $0 + $1.bytes } }
   /// Whether threads end the plan earlier than processes.
   package var isForThreads: Bool { Self.isForThreads(bytes: bytes) }
-  /// What all work orders cost, as each of them counts it.
-  package var work: Int64 { workOrders.reduce(0) { $0 + $1.work } }
 
   /// Whether threads end a plan of so many source bytes earlier than processes, which start slowly.
   static func isForThreads(bytes: Int64) -> Bool { bytes <= 16 << 20 }

@@ -20,8 +20,6 @@ package enum MirroringTables {
   package static let events = "ANSCKEVENT"
   /// The table of record zones.
   package static let zones = "ANSCKRECORDZONEMETADATA"
-  /// The table of what mirroring notes of itself, by key.
-  package static let entries = "ANSCKMETADATAENTRY"
   /// The numbers that the entities of mirroring have in `Z_ENT`, and room for those to come.
   package static let numbers: ClosedRange<Int64> = 17_001...17_999
 

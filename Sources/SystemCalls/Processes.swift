@@ -189,16 +189,6 @@ package enum Processes {
   }
 }
 
-/// A clock that advances while the calling thread is on a processor.
-package enum ThreadClock {
-  /// Nanoseconds that the thread has been on one.
-  package static func now() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
-  }
-}
-
 /// A clock that never goes back, for spans of time.
 package enum MonotonicClock {
   /// Nanoseconds since some moment before the process began.

@@ -54,6 +54,30 @@ final class GivenStore {
     try sample.write(to: file)
   }
 
+  /// Gives the last column of the first row of a table a type that no SQLite writes.
+  func plantForeignType(in table: String, of store: URL) throws {
+    let queue = try DatabaseQueue(path: store.path)
+    let (root, size) = try queue.inDatabase { db in
+      try db.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+      return (
+        try #require(
+          try Int.fetchOne(
+            db, sql: "SELECT rootpage FROM sqlite_schema WHERE name = ?", arguments: [table])),
+        try #require(try Int.fetchOne(db, sql: "PRAGMA page_size"))
+      )
+    }
+    try queue.close()
+    var bytes = try Data(contentsOf: store)
+    let page = (root - 1) * size
+    #expect(bytes[page] == 13)
+    let cell = page + Int(bytes[page + 8]) << 8 + Int(bytes[page + 9])
+    // The size of the payload has one byte or two, the key and the size of the header one each.
+    let header = cell + (bytes[cell] < 128 ? 2 : 3)
+    #expect(bytes[header - 1] < 128 && bytes[header] < 128)
+    bytes[header + Int(bytes[header]) - 1] = 10
+    try bytes.write(to: store)
+  }
+
   /// Changes a store as an app or another program does.
   func change(_ sql: String, in store: URL) throws {
     let queue = try DatabaseQueue(path: store.path)

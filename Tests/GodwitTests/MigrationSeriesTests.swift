@@ -60,6 +60,31 @@ import Testing
     #expect(try given.names.filter { $0.hasSuffix(".godwit") }.isEmpty)
   }
 
+  #if os(Linux)
+    /// The files of a folder that this process has open, those without a name among them.
+    private func open(below folder: URL) throws -> [String] {
+      let own = "/proc/self/fd"
+      let manager = FileManager.default
+      return try manager.contentsOfDirectory(atPath: own)
+        .compactMap { try? manager.destinationOfSymbolicLink(atPath: "\(own)/\($0)") }
+        .filter { $0.contains(folder.lastPathComponent) }
+    }
+
+    @Test func `stores that fail leave no file open`() async throws {
+      let given = try GivenStore(Model.note, Model.longNote)
+      let stores = try stores(given)
+      for store in stores where store.stem != "Store3" {
+        try given.plantForeignType(in: "ZNOTE", of: URL(filePath: store.string))
+      }
+      var migration = given.migration()
+      migration.output = nil
+      migration.checks.source = .off
+      let ends = try await MigrationSeries(of: migration).run(stores)
+      #expect(ends.count { $0.failure?.kind == .fileDamaged } == 7)
+      #expect(try open(below: given.folder).isEmpty)
+    }
+  #endif
+
   @Test func `new stores go to a folder, and the old ones stay as they are`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     let stores = try stores(given)

@@ -67,12 +67,8 @@ struct GivenMigration {
   func run(
     _ request: MigrationRequest, _ launcher: any WorkerLauncher = InProcessLauncher()
   ) async throws -> MigrationReport {
-    try await Migration(
-      request: request, launcher: launcher,
-      logger: Logger(label: "test") { _ in
-        SwiftLogNoOpLogHandler()
-      }
-    ).run()
+    try await MigrationRun.run(
+      request, launcher: launcher, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
   /// Makes a bundle of versions, the last of which is current; its folder.

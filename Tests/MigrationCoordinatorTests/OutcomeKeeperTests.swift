@@ -12,10 +12,9 @@ import Testing
 
 @Suite(.scratchFolder) struct OutcomeKeeperTests {
   private func run(_ request: MigrationRequest) async throws -> MigrationReport {
-    try await Migration(
-      request: request, launcher: InProcessLauncher(),
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, words: .sentences
-    ).run()
+    try await MigrationRun.run(
+      request, launcher: InProcessLauncher(),
+      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, words: .sentences)
   }
 
   private func request(_ given: GivenMigration, output: FilePath? = nil) -> MigrationRequest {

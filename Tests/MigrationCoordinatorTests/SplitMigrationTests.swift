@@ -163,8 +163,9 @@ import Testing
     let request = try given.request(.pages)
     let report = try await given.given.run(request)
     #expect(report.engine == .objects)
+    #expect(report.engineDeclined?.hasSuffix("read or make objects of the same entity") == true)
     let asked = try given.request(.objects)
-    _ = try await given.given.run(asked)
+    #expect(try await given.given.run(asked).engineDeclined == nil)
     #expect(try vacuumed(request.destination) == vacuumed(asked.destination))
   }
 

@@ -144,8 +144,6 @@ private struct AnnotationList {
 
 /// Where the sources of a model declare entities and properties.
 private struct DeclarationPlaces {
-  private typealias Place = CheckReport.Annotation.Place
-
   private let bundles: [ModelBundle]
   private let current: [ModelVersion]
   private var read: [FilePath: DeclarationLines?] = [:]

@@ -1,7 +1,6 @@
 import Foundation
 import ModelFiles
 import Planning
-import StoreNames
 import Synchronization
 import SystemCalls
 public import SystemPackage
@@ -130,64 +129,5 @@ public struct MadeStores: Sendable {
   /// The name of the version that a made store has; nil for any other store.
   public func name(of store: FilePath) -> String? {
     entries.firstIndex { $0.path == store }.map { "\(versions[$0]) (generated)" }
-  }
-}
-
-extension StoreCheck {
-  /// Migrates a copy of a store in its place and takes it back, after which each of its files has
-  /// the bytes that it had.
-  ///
-  /// - Throws: `MigrationFailure`, if it has not.
-  func takeBack(_ migration: StoreMigration, in folder: TemporaryFolder) async throws {
-    let name = migration.store.lastComponent ?? "Store.sqlite"
-    let place = folder.path.appending("back")
-    var own = migration
-    own.store = place.appending(name)
-    own.output = nil
-    own.resources.workFolder = nil
-    own.handover.discardsOld = false
-    own.executesSmallOrders = true
-    let files = try MigrationFailure.catching {
-      _ = try Files.createDirectory(place)
-      return try Self.copy(migration.store, to: own.store)
-    }
-    try await own.run()
-    try MigratedStore(own.store).rollBack()
-    let changed = try MigrationFailure.catching {
-      try files.filter { try Self.bytes(of: $0.from) != Self.bytes(of: $0.to) }
-    }
-    guard changed.isEmpty else {
-      throw MigrationFailure(
-        .damaged, kind: .storesDiffer,
-        "\(migration.store): the rollback of its migration does not restore "
-          + "\(ListText(changed.map { $0.from.lastComponent?.string ?? "" })), please report it.")
-    }
-  }
-
-  /// Copies a store and its external files; the places of each file before and after.
-  private static func copy(
-    _ store: FilePath, to copy: FilePath
-  ) throws -> [(from: FilePath, to: FilePath)] {
-    var files = [(from: store, to: copy)]
-    let (support, other) = (
-      SupportFolder.path(of: store), SupportFolder.path(of: copy)
-    )
-    if try Files.fileStatusIfPresent(support) != nil {
-      _ = try Files.createDirectory(other)
-      let data = SupportFolder.data
-      if try Files.fileStatusIfPresent(support.appending(data)) != nil {
-        _ = try Files.createDirectory(other.appending(data))
-        files += try Files.listDirectory(support.appending(data)).map {
-          (support.appending(data).appending($0), other.appending(data).appending($0))
-        }
-      }
-    }
-    for (from, to) in files { try Files.writeFileAtomically(bytes(of: from), to: to) }
-    return files
-  }
-
-  /// The bytes of a generated file, which fits into memory.
-  private static func bytes(of file: FilePath) throws -> [UInt8] {
-    try Files.readFile(file, limit: 1 << 30)
   }
 }

@@ -1,4 +1,5 @@
 import MigrationCoordinator
+import StoreNames
 import SystemCalls
 public import SystemPackage
 
@@ -163,6 +164,62 @@ public struct StoreCheck: Sendable {
     guard made?.name(of: migration.store) != nil else { return }
     try await takeBack(migration, in: folder)
     finding.trial?.isTakenBack = true
+  }
+}
+
+extension StoreCheck {
+  /// Migrates a copy of a store in its place and takes it back, after which each of its files has
+  /// the bytes that it had.
+  ///
+  /// - Throws: `MigrationFailure`, if it has not.
+  private func takeBack(_ migration: StoreMigration, in folder: TemporaryFolder) async throws {
+    let name = migration.store.lastComponent ?? "Store.sqlite"
+    let place = folder.path.appending("back")
+    var own = migration.trial(in: folder)
+    (own.store, own.output, own.isTrial) = (place.appending(name), nil, false)
+    own.handover.keepsRecord = migration.handover.keepsRecord
+    let files = try MigrationFailure.catching {
+      _ = try Files.createDirectory(place)
+      return try Self.copy(migration.store, to: own.store)
+    }
+    try await own.run(for: target)
+    try MigratedStore(own.store).rollBack()
+    let changed = try MigrationFailure.catching {
+      try files.filter { try Self.bytes(of: $0.from) != Self.bytes(of: $0.to) }
+    }
+    guard changed.isEmpty else {
+      throw MigrationFailure(
+        .damaged, kind: .storesDiffer,
+        "\(migration.store): the rollback of its migration does not restore "
+          + "\(ListText(changed.map { $0.from.lastComponent?.string ?? "" })), please report it.")
+    }
+  }
+
+  /// Copies a store and its external files; the places of each file before and after.
+  private static func copy(
+    _ store: FilePath, to copy: FilePath
+  ) throws -> [(from: FilePath, to: FilePath)] {
+    var files = [(from: store, to: copy)]
+    let (support, other) = (
+      SupportFolder.path(of: store), SupportFolder.path(of: copy)
+    )
+    if try Files.fileStatusIfPresent(support) != nil {
+      _ = try Files.createDirectory(other)
+      let data = SupportFolder.data
+      if try Files.fileStatusIfPresent(support.appending(data)) != nil {
+        _ = try Files.createDirectory(other.appending(data))
+        files += try Files.listDirectory(support.appending(data)).map {
+          (support.appending(data).appending($0), other.appending(data).appending($0))
+        }
+      }
+    }
+    for (from, to) in files { try Files.writeFileAtomically(bytes(of: from), to: to) }
+    return files
+  }
+
+  /// The bytes of a generated file, which fits into memory.
+  private static func bytes(of file: FilePath) throws -> [UInt8] {
+    try Files.readFile(file, limit: 1 << 30)
   }
 }
 

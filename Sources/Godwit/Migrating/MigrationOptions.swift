@@ -102,3 +102,11 @@ extension StoreMigration {
     case full
   }
 }
+
+/// The journal mode of a store.
+public enum JournalMode: String, Hashable, Sendable, CaseIterable {
+  /// A write-ahead log, Core Data's default.
+  case wal
+  /// A rollback journal that is deleted after each transaction.
+  case delete
+}

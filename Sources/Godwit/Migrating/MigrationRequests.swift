@@ -1,10 +1,9 @@
-public import Foundation
 import MigrationCoordinator
 import ObjectMigration
 import StoreFormat
 import Survey
 import SystemCalls
-public import SystemPackage
+import SystemPackage
 
 // The conversion of a public migration into the coordinator's request.
 extension StoreMigration {
@@ -82,87 +81,6 @@ extension JournalMode {
     switch self {
     case .wal: .wal
     case .delete: .delete
-    }
-  }
-}
-
-/// A model to migrate to, which is read once, with its versions, for any number of stores.
-///
-/// Later changes of the model's files are not read.
-public struct MigrationTarget: Sendable {
-  let core: TargetModel
-
-  /// Reads the current version of each bundle, or the model of a store, and merges them.
-  ///
-  /// - Throws: `MigrationFailure`, if a model cannot be read, or two contradict each other.
-  public init(_ models: [FilePath], configuration: String? = nil) throws(MigrationFailure) {
-    core = try MigrationFailure.catching {
-      try TargetModel(paths: models, configuration: configuration)
-    }
-  }
-
-  /// Reads the current version of each bundle, or the model of a store, and merges them.
-  ///
-  /// - Throws: `MigrationFailure`, if a model cannot be read, or two contradict each other.
-  public init(_ models: [URL], configuration: String? = nil) throws(MigrationFailure) {
-    try self.init(models.map { FilePath($0) }, configuration: configuration)
-  }
-}
-
-extension MigrationFailure {
-  /// Runs a block whose errors leave the library as `MigrationFailure`.
-  static func catching<Result>(
-    _ body: () throws -> Result
-  ) throws(MigrationFailure) -> Result {
-    do {
-      return try body()
-    } catch {
-      throw MigrationFailure(error)
-    }
-  }
-
-  /// Runs all blocks, also after one that fails; the failures in their order.
-  package static func failures(of blocks: [() throws -> Void]) -> [MigrationFailure] {
-    blocks.compactMap { block in
-      do {
-        try block()
-        return nil
-      } catch {
-        return MigrationFailure(error)
-      }
-    }
-  }
-
-  /// Runs a block that calls a closure of the library's user, whose errors leave as they are.
-  static func catching<Argument, Answer, Result>(
-    around closure: (Argument) throws -> Answer,
-    _ body: ((Argument) throws -> Answer) throws -> Result
-  ) throws -> Result {
-    var own: (any Error)?
-    do {
-      return try withoutActuallyEscaping(closure) { closure in
-        try body { argument in
-          do {
-            return try closure(argument)
-          } catch {
-            own = error
-            throw error
-          }
-        }
-      }
-    } catch {
-      throw own ?? MigrationFailure(error)
-    }
-  }
-
-  /// Waits for a block whose errors leave the library as `MigrationFailure`.
-  static func awaiting<Result>(
-    isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
-  ) async throws(MigrationFailure) -> Result {
-    do {
-      return try await body()
-    } catch {
-      throw MigrationFailure(error)
     }
   }
 }

@@ -67,7 +67,7 @@ extension StoreMigration {
     /// The engine of the last stage, nil if there was nothing to do.
     public var engine: Engine? { core.engine.map { Engine(name: $0) } }
     /// Why another engine than the requested one was used, nil otherwise.
-    public var engineReason: String? { core.engineDeclined }
+    public var engineDeclined: String? { core.engineDeclined }
     /// External binary data files that the store refers to and that do not exist.
     public var missingExternalFiles: [String] { core.missingExternalFiles }
     /// Tables of the source that do not belong to its model, and were not migrated.

@@ -32,11 +32,3 @@ public struct MigrationRouting: Sendable {
   /// elsewhere.
   public init() {}
 }
-
-/// The journal mode of a store.
-public enum JournalMode: String, Hashable, Sendable, CaseIterable {
-  /// A write-ahead log, Core Data's default.
-  case wal
-  /// A rollback journal that is deleted after each transaction.
-  case delete
-}

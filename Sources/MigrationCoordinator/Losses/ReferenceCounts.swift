@@ -20,9 +20,6 @@ struct ReferenceCounts: Sendable {
     var open: Int64 = 0
     /// Those whose row stays, by the owner's entity and cause, with some keys.
     var losses: [Loss] = []
-
-    /// Those that the result has, as far as it is known.
-    var kept: Int64 { all - dropped.values.reduce(0, +) }
   }
 
   /// The relationships that may lose references, in the order of the tables.

@@ -14,7 +14,7 @@ struct RowAccounts {
   private(set) var lateLosses: [Loss] = []
 
   private let survey: StoreSurvey
-  private let assessment: Assessment
+  private let assessment: RowAssessment
   private let program: MigrationProgram
   private var rowCounts: RowCounts
   private var check = AccountCheck()
@@ -30,7 +30,7 @@ struct RowAccounts {
   /// - Throws: `MigrationError.accountsDiffer`, if rows that were read are neither written nor
   ///   known losses.
   init(
-    survey: StoreSurvey, assessment: Assessment, plan: MigrationPlan,
+    survey: StoreSurvey, assessment: RowAssessment, plan: MigrationPlan,
     manifests: [ShardManifest], moved: Set<String>
   ) throws {
     self.moved = moved

@@ -59,7 +59,7 @@ package struct Stage: Sendable {
       step.calls?.exclusive.isEmpty == false
     else { return self }
     do {
-      _ = try Assessment.filtered(steps, survey: survey)
+      _ = try RowAssessment.filtered(steps, survey: survey)
       return self
     } catch let fallback as RowFallback {
       return falling(back: fallback)

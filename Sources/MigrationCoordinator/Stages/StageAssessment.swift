@@ -13,7 +13,7 @@ package import SystemPackage
 /// What is known of a stage before its first row is read: its result, its refusals and its losses.
 package struct StageAssessment: Sendable {
   private enum Kind: Sendable {
-    case rows(Assessment)
+    case rows(RowAssessment)
     case objects(CountedLosses, because: RowFallback?)
   }
 
@@ -73,7 +73,7 @@ package struct StageAssessment: Sendable {
     let obstacles: [Refusal]
     switch stage.method {
     case .rows(let steps):
-      let assessment = try Assessment(
+      let assessment = try RowAssessment(
         survey: survey, steps: steps, rules: rules,
         defects: rules.searchesDefects ? try search.open() : nil, mended: stage.mended)
       kind = .rows(assessment)
@@ -143,7 +143,7 @@ package struct StageAssessment: Sendable {
   }
 
   /// The assessment of the rows, nil if objects are migrated one by one.
-  var rows: Assessment? { if case .rows(let assessment) = kind { assessment } else { nil } }
+  var rows: RowAssessment? { if case .rows(let assessment) = kind { assessment } else { nil } }
 
   /// Whether constraints are left to the indexes that keep them.
   var leavesConstraints: Bool { rows?.leavesConstraints == true }

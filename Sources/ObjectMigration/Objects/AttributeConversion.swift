@@ -112,16 +112,6 @@ extension StoredValue {
     }
   }
 
-  init(_ value: DatabaseValue) {
-    switch value.storage {
-    case .null: self = .null
-    case .int64(let number): self = .integer(number)
-    case .double(let number): self = .real(number)
-    case .string(let text): self = .text(text)
-    case .blob(let data): self = .blob([UInt8](data))
-    }
-  }
-
   var databaseValue: DatabaseValue {
     switch self {
     case .null: .null

@@ -84,7 +84,7 @@ package final class LeafMover {
       file: file, kind: .table, pageSize: PageGeometry.pageSize, pageCount: pageCount)
     let sums = RowSums(table.indexes)
     let patcher = table.patch.map { RowPatcher($0) }
-    var check = RowCheck(rule: table.rule, names: names, sums: sums, patcher: patcher)
+    var check = RecordCheck(rule: table.rule, names: names, sums: sums, patcher: patcher)
     let placer = LeafPlacer(self, leaves: leaves)
     var span: KeySpan?
     var rows: Int64 = 0

@@ -32,8 +32,6 @@ package final class TableWriter {
   /// The last key of the leaf before.
   private var keyBefore: Int64?
   private var rowCount: Int64 = 0
-  /// The rows added so far.
-  package var rows: Int64 { rowCount }
 
   /// Calls `finished` with every leaf page once it is complete, in key order; records that do not
   /// fit in memory lie in the folder.

@@ -7,7 +7,7 @@ package import SystemPackage
 package struct LeafDigest: Sendable {
   private let file: SourceFile
   private let sizes: PageSizes
-  private let form: TableForm
+  private let form: CheckedTable
 
   /// Reads a table of an unchanging file; nil if only SQLite can read its rows.
   ///
@@ -18,7 +18,7 @@ package struct LeafDigest: Sendable {
       arguments: [table])
     let file = try SourceFile(path)
     guard let root, let page = UInt32(exactly: root), page > 0,
-      let form = try TableForm(table, root: page, db: db), let sizes = try PageSizes(of: file)
+      let form = try CheckedTable(table, root: page, db: db), let sizes = try PageSizes(of: file)
     else { return nil }
     (self.file, self.sizes, self.form) = (file, sizes, form)
   }

@@ -50,7 +50,7 @@ package struct SharedScan: Sendable {
     let report = table == nil ? nil : TableReading.report
     let done = Atomic(0)
     for start in stride(from: 0, to: ranges.count, by: Self.mostAhead) {
-      let order = KeyOrder<Found>(ranges: start..<min(start + Self.mostAhead, ranges.count))
+      let order = RangeOrder<Found>(ranges: start..<min(start + Self.mostAhead, ranges.count))
       func work(_ number: Int) {
         while let range = order.claim() {
           var failure: (any Error)?
@@ -80,7 +80,7 @@ package struct SharedScan: Sendable {
 }
 
 /// Puts what several threads find into the order of ranges.
-private final class KeyOrder<Found: Sendable>: Sendable {
+private final class RangeOrder<Found: Sendable>: Sendable {
   private struct State {
     /// The next range that no reader has.
     var unclaimed: Int

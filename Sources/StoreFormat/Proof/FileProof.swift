@@ -28,7 +28,7 @@ final class FileProof: Sendable {
   /// A b-tree with what its records have to be.
   private struct Tree: Sendable {
     enum Form: Sendable {
-      case table(TableForm)
+      case table(CheckedTable)
       case index(IndexForm)
       case other
     }

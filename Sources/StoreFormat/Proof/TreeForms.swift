@@ -11,7 +11,7 @@ struct IndexForm: Sendable {
 }
 
 /// What the rows of a table have to be.
-struct TableForm: Sendable {
+struct CheckedTable: Sendable {
   struct Column: Sendable {
     /// Whether a number, or a text, is not as column affinity would have made it.
     var refusesNumbers = false
@@ -30,7 +30,7 @@ struct TableForm: Sendable {
 
 /// The b-trees of a store, and the tables that SQLite has to check.
 struct TreeForms: Sendable {
-  private(set) var tables: [TableForm] = []
+  private(set) var tables: [CheckedTable] = []
   /// B-trees whose contents are SQLite's to judge.
   private(set) var others: [UInt32] = []
   /// The tables that `integrity_check` has to check.
@@ -47,7 +47,7 @@ struct TreeForms: Sendable {
         SELECT type, name, tbl_name, rootpage, instr(upper(sql), 'CHECK') > 0 AS checks
         FROM sqlite_schema
         """)
-    let known = try TableForm.all(in: db)
+    let known = try CheckedTable.all(in: db)
     let details = try IndexDetails.all(in: db)
     var indexes: [String: [String: UInt32]] = [:]
     for entry in entries where entry["type"] == "index" {
@@ -86,7 +86,7 @@ struct TreeForms: Sendable {
 
   /// The forms of all indexes of a table; nil if one has a property that has no form here.
   private static func indexes(
-    _ roots: [String: UInt32], details: [IndexDetails], of table: TableForm
+    _ roots: [String: UInt32], details: [IndexDetails], of table: CheckedTable
   ) -> [IndexForm]? {
     let forms = details.compactMap { index in
       roots[index.name].flatMap { index.form(root: $0, rowNumber: table.rowNumber) }
@@ -145,7 +145,7 @@ private struct IndexDetails {
   }
 }
 
-extension TableForm {
+extension CheckedTable {
   /// The form of a table without its indexes; nil if it has a property that has no form here.
   init?(_ name: String, root: UInt32, db: Database) throws {
     guard var form = try Self.all(in: db, named: name)[name] else { return nil }
@@ -160,7 +160,7 @@ extension TableForm {
   /// what gets slower with many tables.
   fileprivate static func all(
     in db: Database, named name: String? = nil
-  ) throws -> [String: TableForm] {
+  ) throws -> [String: CheckedTable] {
     let list = name == nil ? "pragma_table_list" : "pragma_table_list(?)"
     let tables =
       name == nil
@@ -190,7 +190,7 @@ extension TableForm {
     var types: [String: Column] = [:]
     return Dictionary(grouping: rows) { $0["own"] as String? ?? "" }.reduce(into: [:]) {
       guard kept.contains($1.key) else { return }
-      $0[$1.key] = TableForm($1.value, hasOwnKey: keyed.contains($1.key), types: &types)
+      $0[$1.key] = CheckedTable($1.value, hasOwnKey: keyed.contains($1.key), types: &types)
     }
   }
 

@@ -154,7 +154,7 @@ final class TreeWalk {
   ///   - parent: the page above; nil for a root, which has its owner already.
   ///   - form: nil if rows are not checked.
   func walk(
-    _ branch: Branch, parent: UInt32?, depth: Int, form: TableForm?
+    _ branch: Branch, parent: UInt32?, depth: Int, form: CheckedTable?
   ) throws(UnsoundPage) {
     guard depth < Self.mostLevels else { throw UnsoundPage() }
     guard let below = try branches(of: branch, parent: parent) else {
@@ -165,7 +165,7 @@ final class TreeWalk {
   }
 
   private func rows(
-    of branch: Branch, isRoot: Bool, form: TableForm?
+    of branch: Branch, isRoot: Bool, form: CheckedTable?
   ) throws(UnsoundPage) {
     let bytes = try pages.page(branch.page)
     let start = branch.page == 1 ? HeaderField.size : 0
@@ -196,7 +196,7 @@ final class TreeWalk {
 
   @inline(__always)
   private func row(
-    _ record: UnsafeRawPointer, held: Int, total: Int, key: Int64, form: TableForm
+    _ record: UnsafeRawPointer, held: Int, total: Int, key: Int64, form: CheckedTable
   ) throws(UnsoundPage) {
     let (types, places) = (fields.types, fields.places)
     let count = fields.read(record, held: held, total: total)

@@ -35,9 +35,6 @@ final class DamagedFile {
     pagesExpected = header.countsPages ? max(header.pageCount, pageCount) : pageCount
   }
 
-  /// Whether the file ends before the pages that its header counts.
-  var isShort: Bool { pagesExpected > pageCount }
-
   /// The bytes of a page; nil where the file has no such page or the disk does not give it.
   func page(_ number: UInt32) throws -> [UInt8]? {
     guard number > 0, number <= pageCount else { return nil }

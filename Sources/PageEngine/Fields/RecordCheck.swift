@@ -17,7 +17,7 @@ package struct RowRule: Hashable, Codable, Sendable {
 }
 
 /// Reads the head of a record, only as far as needed to know that the row may move.
-struct RowCheck {
+struct RecordCheck {
   private let columns: Int
   private let entities: [Int64]?
   private let entityColumn: Int

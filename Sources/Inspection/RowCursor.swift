@@ -7,7 +7,7 @@ import Schema
 ///
 /// Of a row with a long text or blob the other columns are read. SQLite stops at such a row without
 /// reading the value, and the query begins again behind it.
-final class TableCursor {
+final class RowCursor {
   /// The column of the entity number in `row`.
   static let entityColumn = 1
   /// The column of `row` with which those of the table begin.

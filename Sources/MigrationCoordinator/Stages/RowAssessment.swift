@@ -2,18 +2,18 @@ import Foundation
 import GRDB
 package import Mapping
 import MigrationEngine
-package import ObjectModel
+import ObjectModel
 import Planning
 package import RowPrograms
 package import Schema
 import StoreFormat
-package import Survey
+import Survey
 import SystemCalls
 import SystemPackage
 
 /// Whether and how a surveyed store can be migrated by row programs, in one step or several at
 /// once.
-package struct Assessment: Sendable {
+package struct RowAssessment: Sendable {
   /// The steps, at least one, each from the destination of the one before.
   package let steps: [RowStep]
   /// The composed program of all steps, nil if there are refusals.
@@ -43,14 +43,6 @@ package struct Assessment: Sendable {
   let untaken: [String: Int64]
   /// The tables of the last step's destination.
   package let destination: StoreSchema
-
-  /// Infers the mapping to a model and counts its conditions in the store; writes nothing.
-  package init(survey: StoreSurvey, to model: ManagedObjectModel) throws {
-    let step = MigrationRoute.Step(
-      from: RouteVersion(names: [], model: survey.model, hashes: survey.metadata.versionHashes),
-      to: RouteVersion(names: [], model: model, hashes: [:]))
-    try self.init(survey: survey, steps: [try RowStep(step: step, source: survey.schema)])
-  }
 
   /// Counts the conditions of each step in the rows that it would start from; writes nothing.
   ///
