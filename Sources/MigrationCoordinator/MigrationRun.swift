@@ -345,8 +345,8 @@ package struct MigrationRun: Sendable {
       schema: try StoreSchema(stages[stages.count - 1].destination.model),
       result: workspace.paths.result, names: made.last.externalNames)
     try hand(
-      over: files, from: made.lastStore, survey: survey, workspace: workspace, in: &report,
-      models: models)
+      over: files, from: made.lastStore, survey: survey, oldNames: prepared.oldNames,
+      workspace: workspace, in: &report, models: models)
     return report
   }
 }

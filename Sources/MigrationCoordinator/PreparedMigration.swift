@@ -27,6 +27,8 @@ package struct PreparedMigration: Sendable {
   private(set) var mended: [Defect] = []
   /// The references of the store that are not in that copy.
   private(set) var mendedReferences: [MendedReferences.Counted] = []
+  /// The external files that the store names, where the survey reads that copy and they may go.
+  private(set) var oldNames: Set<String>?
   private let targetNames: [String]
   /// What was taken of a damaged store, where the survey reads that.
   package var salvage: SalvagedStore?
@@ -43,10 +45,12 @@ package struct PreparedMigration: Sendable {
       survey: survey, choices: request.defectChoices, stage: first, number: 1)
     let deeds = try mending.deeds()
     guard !deeds.isEmpty else { return found }
+    let oldNames = request.discardsOld ? try OldExternalFiles.named(in: survey) : nil
     let access = try survey.access.copied(snapshot)
     let outcome = try mending.mend(access.readable, by: deeds)
     var result = try PreparedMigration(
       request: request, target: target, survey: survey.reading(access))
+    result.oldNames = oldNames
     result.mended = outcome.defects
     result.mendedReferences = outcome.references
     if !result.stages.isEmpty {

@@ -4,6 +4,22 @@ extension ManagedObjectModel {
     inverseWithOwner(of: relationship)?.relationship
   }
 
+  /// Whether a store keeps references of the relationship, in its own column, in that of the other
+  /// end or in a join table; a transient relationship has none of these.
+  package func isStored(_ relationship: Relationship) -> Bool {
+    guard !relationship.isTransient, relationship.isToMany else { return !relationship.isTransient }
+    return inverse(of: relationship)?.isTransient != true
+  }
+
+  /// Whether a relationship of an entity is its own inverse, as that of friends: one reference
+  /// leads both ways.
+  package func isOwnInverse(_ relationship: Relationship, of entity: Entity) -> Bool {
+    guard relationship.inverseName == relationship.name,
+      let (owner, _) = inverseWithOwner(of: relationship)
+    else { return false }
+    return lineage(of: entity).contains { $0.name == owner.name }
+  }
+
   /// The relationship at the other end, and the entity that declares it.
   package func inverseWithOwner(
     of relationship: Relationship

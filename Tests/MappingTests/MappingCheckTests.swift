@@ -46,6 +46,29 @@ struct MappingCheckTests {
     #expect(reasons(sound).isEmpty)
   }
 
+  @Test(arguments: [nil, "Own"])
+  func `a policy decides on a relationship that becomes its own inverse`(policy: String?) throws {
+    let source = try ManagedObjectModel(
+      Entity(
+        "Person", [],
+        [
+          .toOne("wife", "Person", inverse: "husband"),
+          .toOne("husband", "Person", inverse: "wife"),
+        ]
+      ))
+    let destination = try ManagedObjectModel(
+      Entity("Person", [], [.toOne("spouse", "Person", inverse: "spouse")]))
+    var mapping = EntityMapping(
+      name: "Persons", kind: .transform, source: "Person", destination: "Person")
+    mapping.relationshipMappings = [
+      PropertyMapping(name: "spouse", valueExpression: .destinations(ofRelationship: "wife"))
+    ]
+    mapping.migrationPolicyClassName = policy
+    let found = MappingCheck(
+      models: [MappingModel(entityMappings: [mapping])], source: source, destination: destination)
+    #expect(found.problems.map(\.reason) == (policy == nil ? [.ownInverse("wife")] : []))
+  }
+
   @Test func `every name that leads nowhere is found`() {
     #expect(
       reasons(mapping([PropertyMapping(name: "cod", valueExpression: .source(name: "code"))]))

@@ -52,6 +52,25 @@ import Testing
       ])
   }
 
+  @Test(arguments: ["customer", "orders", nil])
+  func `references that the new model does not store are lost, though their other end is mapped`(
+    transient: String?
+  ) throws {
+    let losses = try losses { _ in
+    } to: { entities in
+      for entity in entities.indices {
+        for place in entities[entity].relationships.indices
+        where entities[entity].relationships[place].name == transient {
+          entities[entity].relationships[place].isTransient = true
+        }
+      }
+    }
+    // The column of the to-one relationship has them, whatever becomes of the other end.
+    #expect(
+      Set(losses.possible.map(\.kind))
+        == (transient == "customer" ? [.relationship("customer"), .relationship("orders")] : []))
+  }
+
   @Test func `the order of a relationship is kept by its own end alone`() throws {
     func order(_ isOrdered: Bool) -> (inout [Entity]) -> Void {
       { $0[0].relationships[0].isOrdered = isOrdered }

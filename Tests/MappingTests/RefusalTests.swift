@@ -106,6 +106,23 @@ struct RefusalTests {
       ])
   }
 
+  @Test(arguments: ["fans", "follows", nil])
+  func `a relationship becomes its own inverse only if it was its own`(inverse: String?) throws {
+    let old: [Relationship] =
+      inverse == "fans"
+      ? [
+        .toMany("follows", "Person", inverse: "fans"),
+        .toMany("fans", "Person", inverse: "follows"),
+      ] : [.toMany("follows", "Person", inverse: inverse)]
+    let found = try refusals(
+      [Entity("Person", [], old)],
+      [Entity("Person", [], [.toMany("friends", "Person", inverse: "friends", was: "follows")])])
+    #expect(
+      found.filter { $0.reason == .relationshipForm }
+        == (inverse == "follows"
+          ? [] : [Refusal(reason: .relationshipForm, entity: "Person", property: "friends")]))
+  }
+
   @Test func `a relationship does not change its destination entity`() throws {
     let found = try refusals(
       [Entity("A", [], [.toOne("b", "B", inverse: nil)]), Entity("B"), Entity("C")],

@@ -115,6 +115,29 @@ import Testing
     #expect(try files(of: "Shop", in: given.folder) == (named + [foreign]).sorted())
   }
 
+  @Test func `files of objects that a choice removes go with a store that is not kept`()
+    async throws
+  {
+    let unique = try ManagedObjectModel(
+      Entity("Photo", [.optional("album", .binary), .external("image")]),
+      Entity("Scan", [.optional("page"), .external("image")], unique: [["page"]]))
+    let old = try ManagedObjectModel(
+      Entity("Photo", [.optional("album", .binary), .external("image")]),
+      Entity("Scan", [.optional("page"), .external("image")]))
+    let given = try GivenMigration(from: old, to: unique, rows: 600)
+    let connection = try StoreConnection.writable(given.store)
+    try connection.run { try $0.execute(sql: "UPDATE ZSCAN SET ZPAGE = 'one'") }
+    try connection.queue.close()
+    let before = try OldExternalFiles(store: given.store).named()
+    var request = given.request()
+    (request.lossConsent, request.discardsOld) = (.all, true)
+    request.defectChoices.duplicates = .keepFirst
+    _ = try await given.run(request)
+    let after = try OldExternalFiles(store: given.store).named()
+    #expect(!after.isEmpty && after.count < before.count)
+    #expect(try files(of: "Shop", in: given.folder) == after.sorted())
+  }
+
   // MARK: Missing and unreadable files
 
   private static let read = made {

@@ -1,8 +1,11 @@
 import Expressions
+import GRDB
 import Godwit
 import Mapping
 import ObjectMigration
 import ObjectModel
+import Schema
+import StoreFormat
 import Synchronization
 import SystemPackage
 import TestSupport
@@ -81,6 +84,21 @@ private final class DiaryPolicy: EntityMigrationPolicy {
   override func end(_ mapping: Godwit.EntityMapping, manager: MigrationManager) {
     note("end", mapping, manager)
     finished(Self.diary(manager))
+  }
+}
+
+/// Makes friends of those whom a person follows.
+private final class FriendPolicy: EntityMigrationPolicy {
+  override func createRelationships(
+    forDestination destination: MigrationObject, in mapping: Godwit.EntityMapping,
+    manager: MigrationManager
+  ) throws {
+    let before = try manager.sourceInstances(
+      forEntityMappingName: mapping.name, destinationInstances: [destination])
+    let friends = try manager.destinationInstances(
+      forEntityMappingName: mapping.name,
+      sourceInstances: before.flatMap { try $0.objects("follows") })
+    try destination.addObjects(friends, to: "friends")
   }
 }
 
@@ -236,5 +254,39 @@ private final class DiaryPolicy: EntityMigrationPolicy {
         name: "herd", valueExpression: .destinations(ofRelationship: "likes", mapping: nil))
     ]
     #expect(failure(mapping)?.problem == .wrongObject(expected: "Herd", found: "Human"))
+  }
+
+  @Test func `a pair of a relationship that is its own inverse leads both ways`() throws {
+    let old = try ManagedObjectModel(
+      Entity(
+        "Person", [],
+        [
+          .toMany("follows", "Person", inverse: "fans"),
+          .toMany("fans", "Person", inverse: "follows"),
+        ]))
+    let new = try ManagedObjectModel(
+      Entity("Person", [], [.toMany("friends", "Person", inverse: "friends")]))
+    let table = try StoreSchema(old).joinTables[0]
+    let ends = [table.first, table.second].sorted { $0.relationshipName > $1.relationshipName }
+    let store = try Herds.make(
+      old,
+      [
+        "INSERT INTO ZPERSON (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1), (3, 1, 1)",
+        "INSERT INTO \(table.name) (\(ends[0].keyColumn), \(ends[1].keyColumn)) VALUES (1, 2), (2, 3)",
+      ], maxima: ["Person": 3])
+    var mapping = EntityMapping(
+      name: "Persons", kind: .custom, source: "Person", destination: "Person")
+    mapping.migrationPolicyClassName = "Friends"
+    var migration = CorpusMigration()
+    migration.policies.register("Friends") { FriendPolicy() }
+    let made = try migration.step(
+      store, from: old, to: new, by: [MappingModel(entityMappings: [mapping])]
+    ).store
+    let friends = try StoreSchema(new).joinTables[0]
+    let names = "\(friends.first.keyColumn) || \(friends.second.keyColumn)"
+    let pairs = try StoreConnection.immutable(made).run {
+      try String.fetchAll($0, sql: "SELECT \(names) FROM \(friends.name) ORDER BY 1")
+    }
+    #expect(pairs == ["12", "21", "23", "32"])
   }
 }

@@ -136,6 +136,9 @@ extension MappingProblem {
         + "\(type.phrase)."
     case .constantForObjects(let value, let destination):
       "it gets \(value.shown) instead of objects of \(destination)."
+    case .ownInverse(let name):
+      "it is its own inverse, and \(name) is not: make its objects by a policy, which decides on "
+        + "both ends."
     }
   }
 

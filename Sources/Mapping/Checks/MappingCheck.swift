@@ -46,6 +46,8 @@ package struct MappingProblem: Hashable, Sendable {
     case notOneValue(String, entity: String, type: AttributeType)
     /// A constant stands where objects of an entity belong.
     case constantForObjects(AttributeValue, destination: String)
+    /// A relationship that is its own inverse continues one that is not; that one.
+    case ownInverse(String)
   }
 
   /// The name of the entity mapping.
@@ -96,6 +98,20 @@ package struct MappingCheck {
     }
   }
 
+  /// The objects at both ends of the old relationship would each decide on both ends of the new
+  /// one, and the last one would win.
+  private mutating func checkInverse(
+    of property: PropertyMapping, from old: Entity, to new: Entity, mapping: String
+  ) {
+    guard case .relationship(let name, _) = property.origin,
+      let before = source.allRelationships(of: old).first(where: { $0.name == name }),
+      let after = destination.allRelationships(of: new).first(where: { $0.name == property.name }),
+      destination.isOwnInverse(after, of: new), !source.isOwnInverse(before, of: old)
+    else { return }
+    problems.append(
+      MappingProblem(mapping: mapping, property: property.name, reason: .ownInverse(name)))
+  }
+
   private mutating func check(_ mapping: EntityMapping) {
     func entity(side: MappingSide, model: ManagedObjectModel) -> Entity? {
       guard let name = mapping.entityName(side: side) else { return nil }
@@ -118,6 +134,7 @@ package struct MappingCheck {
               mapping: mapping.name, property: property.name,
               reason: .propertyMissing(entity: new.name)))
         }
+        if let old { checkInverse(of: property, from: old, to: new, mapping: mapping.name) }
         guard let expression = property.valueExpression else { continue }
         note(expression, of: old, mapping: mapping.name, property: property.name)
         if let old { check(expression, of: old, mapping: mapping.name, property: property.name) }

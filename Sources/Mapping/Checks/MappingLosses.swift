@@ -56,7 +56,9 @@ package struct MappingLosses: Hashable, Sendable {
     mappings = models.flatMap(\.entityMappings).filter(\.makesObjects)
     self.source = source
     self.destination = destination
-    reads = mappings.map { PropertiesRead(mapping: $0, source: source) }
+    reads = mappings.map { mapping in
+      PropertiesRead(mapping: mapping, source: source) { destination.stores($0, of: mapping) }
+    }
     chosen = mappings.reduce(into: PropertiesRead()) { $0.addFilter(of: $1, source: source) }
     taken = Set(mappings.compactMap(\.sourceEntityName))
     for one in reads { read.add(one) }
@@ -259,6 +261,14 @@ package struct MappingLosses: Hashable, Sendable {
 }
 
 extension ManagedObjectModel {
+  /// Whether what a mapping reads for a property gets into a store of this model.
+  fileprivate func stores(_ property: PropertyMapping, of mapping: EntityMapping) -> Bool {
+    guard let name = mapping.destinationEntityName, let entity = entity(name: name),
+      let relationship = allRelationships(of: entity).first(where: { $0.name == property.name })
+    else { return true }
+    return isStored(relationship)
+  }
+
   /// The types of an entity's attributes, by name.
   fileprivate func leafTypes(of entity: Entity) -> [String: AttributeType] {
     Dictionary(

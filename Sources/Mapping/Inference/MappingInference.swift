@@ -227,6 +227,13 @@ package struct MappingInference {
               destination: relationship.destinationEntityName),
             entity: declaring, property: relationship.name))
       }
+      // What the two ends of the old one hold may differ, and both are one in the new one.
+      if destination.isOwnInverse(relationship, of: match.new),
+        !source.isOwnInverse(old, of: match.old)
+      {
+        refusals.append(
+          Refusal(reason: .relationshipForm, entity: declaring, property: relationship.name))
+      }
       noteShared(old, new: relationship, match: match)
       return PropertyMapping(
         name: relationship.name, valueExpression: .destinations(ofRelationship: old.name))

@@ -57,9 +57,9 @@ struct PropertyMatch {
     self.old = old
     self.new = new
     let oldAttributes = source.allLeafAttributes(of: old).filter { !$0.isTransient }
-    let oldRelationships = source.allRelationships(of: old).filter { !$0.isTransient }
+    let oldRelationships = source.allRelationships(of: old).filter(source.isStored)
     newAttributes = destination.allLeafAttributes(of: new).filter { !$0.isTransient }
-    newRelationships = destination.allRelationships(of: new).filter { !$0.isTransient }
+    newRelationships = destination.allRelationships(of: new).filter(destination.isStored)
     attributes = Dictionary(uniqueKeysWithValues: oldAttributes.map { ($0.name, $0) })
     relationships = Dictionary(uniqueKeysWithValues: oldRelationships.map { ($0.name, $0) })
     let names = PropertyNames(

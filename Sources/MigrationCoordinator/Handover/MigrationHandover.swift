@@ -85,8 +85,9 @@ extension MigrationRun {
 
   /// Brings the external files of a result, and puts it where it belongs.
   func hand(
-    over files: ExternalFiles, from store: FilePath, survey: StoreSurvey, workspace: Workspace,
-    in report: inout MigrationReport, models: @escaping () throws -> ModelChecksums
+    over files: ExternalFiles, from store: FilePath, survey: StoreSurvey,
+    oldNames: Set<String>? = nil, workspace: Workspace, in report: inout MigrationReport,
+    models: @escaping () throws -> ModelChecksums
   ) throws {
     try workspace.requireSpace(forExternal: bytesToBring(files, from: store))
     var brought = ExternalFiles.Brought()
@@ -98,7 +99,8 @@ extension MigrationRun {
         Set(report.missingExternalFiles + brought.missing).sorted()
       keeper.note(result: report, writes: request.output == nil && !workspace.isTemporary)
       let outcome = try ResultHandover(
-        request: request, survey: survey, files: files, workspace: workspace, keeper: keeper,
+        request: request, survey: survey, oldNames: oldNames, files: files, workspace: workspace,
+        keeper: keeper,
         losses: MadeLosses(report, consent: request.lossConsent), models: models
       ).run()
       report.oldStore = outcome.oldStore?.string

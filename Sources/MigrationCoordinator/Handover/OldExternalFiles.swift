@@ -126,14 +126,24 @@ struct OldExternalFiles {
   // MARK: The old store is removed
 
   /// The files that the old store names and the result does not.
-  func obsolete(survey: StoreSurvey, files: ExternalFiles) throws -> [String] {
-    let columns = survey.schema.externalColumns
-    guard !columns.isEmpty, try isFolder(folder), try isFolder(SupportFolder.path(of: store)),
-      try !isShared
+  ///
+  /// - Parameter named: the files that it names, if the survey is of a copy that names fewer.
+  func obsolete(
+    survey: StoreSurvey, named: Set<String>?, files: ExternalFiles
+  ) throws -> [String] {
+    guard !survey.schema.externalColumns.isEmpty, try isFolder(folder),
+      try isFolder(SupportFolder.path(of: store)), try !isShared
     else { return [] }
+    var left = try named ?? Self.named(in: survey)
+    if !left.isEmpty { try files.forEachName { left.remove($0) } }
+    return left.sorted().filter { FilePath.Component($0).map(Self.isName) ?? false }
+  }
+
+  /// The external files that a surveyed store names.
+  static func named(in survey: StoreSurvey) throws -> Set<String> {
     var named: Set<String> = []
     try survey.reader.connection.run { db in
-      for (table, columns) in columns {
+      for (table, columns) in survey.schema.externalColumns {
         for column in columns {
           try ExternalReferences(table: table, column: column.name).forEach(in: db) {
             named.insert($0)
@@ -141,8 +151,7 @@ struct OldExternalFiles {
         }
       }
     }
-    if !named.isEmpty { try files.forEachName { named.remove($0) } }
-    return named.sorted().filter { FilePath.Component($0).map(Self.isName) ?? false }
+    return named
   }
 
   /// The external files that a store of whatever model names.

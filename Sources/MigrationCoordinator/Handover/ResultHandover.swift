@@ -13,6 +13,8 @@ import SystemPackage
 struct ResultHandover {
   let request: MigrationRequest
   let survey: StoreSurvey
+  /// The external files that the store names, if the survey is of a repaired copy of it.
+  let oldNames: Set<String>?
   let files: ExternalFiles
   let workspace: Workspace
   let keeper: OutcomeKeeper
@@ -39,7 +41,9 @@ struct ResultHandover {
     if !request.isTrial { try Files.syncFile(paths.result) }
     if let output = request.output { return try name(output) }
     let old = OldExternalFiles(store: request.store)
-    let obsolete = request.discardsOld ? try old.obsolete(survey: survey, files: files) : []
+    let obsolete =
+      request.discardsOld
+      ? try old.obsolete(survey: survey, named: oldNames, files: files) : []
     let kept =
       request.discardsOld
       ? nil
@@ -66,7 +70,8 @@ struct ResultHandover {
   /// Puts the pages that the result consists of in their places in the store.
   private func edit() throws -> Outcome {
     let undo = request.discardsOld ? nil : try KeptStores(of: request.store).freeUndoName()
-    let obsolete = try OldExternalFiles(store: request.store).obsolete(survey: survey, files: files)
+    let obsolete = try OldExternalFiles(store: request.store)
+      .obsolete(survey: survey, named: oldNames, files: files)
     var editor = StoreEditor(
       store: request.store, fingerprint: survey.access.fingerprint, undo: undo, obsolete: obsolete,
       uuid: survey.metadata.uuid,

@@ -31,6 +31,8 @@ package final class RelationshipFacts {
   /// The column of the other end, if it is a to-one relationship.
   fileprivate(set) var inverseColumn: String?
   fileprivate(set) var inverseEntityColumn: String?
+  /// Whether each reference leads both ways.
+  fileprivate(set) var isOwnInverse = false
   /// The number of the destination entity, where nothing inherits from it.
   fileprivate(set) var onlyNumber: Int64?
   /// What reads and writes it, once something does.
@@ -213,6 +215,7 @@ private struct FactsReader {
     }
     guard !relationship.isTransient, let targetTable else { return facts }
     let inverse = model.inverseWithOwner(of: relationship)
+    facts.isOwnInverse = model.isOwnInverse(relationship, of: entity)
     if let inverse, !inverse.relationship.isToMany {
       let (owner, name) = (inverse.entity.name, inverse.relationship.name)
       facts.inverseColumn = targetTable.column(role: .toOne(entity: owner, name: name))?.name

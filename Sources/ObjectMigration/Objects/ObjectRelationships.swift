@@ -146,6 +146,10 @@ extension ObjectContext {
     if let pair = statements.removePair {
       pair.bind(all: [owner.key, target.key])
       try pair.execute()
+      if facts.isOwnInverse {
+        pair.bind(all: [target.key, owner.key])
+        try pair.execute()
+      }
     } else {
       try statements.update?.write((.null, .null, .null), to: target, context: self)
     }
@@ -174,6 +178,11 @@ extension ObjectContext {
         let statement = reorders ? statements.placePair ?? statements.addPair : statements.addPair
         statement?.bind(all: values)
         try statement?.execute()
+        if facts.isOwnInverse {
+          values.swapAt(0, 1)
+          statements.addPair?.bind(all: values)
+          try statements.addPair?.execute()
+        }
       case .toOne, .none: break
       }
     }
