@@ -13,7 +13,7 @@ package struct CloneEngine: SourceEngine {
   /// The name `clone`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "clone")
   /// All engines but `edit` give the same bytes.
-  package static let altersTables = false
+  package static let isEdit = false
 
   /// Whether the clone shares blocks with the source.
   package let sharesBlocks: Bool
@@ -43,7 +43,7 @@ package struct CloneEngine: SourceEngine {
       guard stage.survey.access.fingerprint.bytes >= worthwhileBytes, sharesBlocks(stage),
         try StayingTrees.refusal(of: stage) == nil
       else { return false }
-      let trees = try StayingTrees(stage, altersTables: altersTables)
+      let trees = try StayingTrees(stage, altersTables: isEdit)
       return try !trees.tables.isEmpty && trees.work(stage).isWorthwhile(stage, costs: costs)
     } catch {
       return false

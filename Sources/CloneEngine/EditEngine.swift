@@ -14,7 +14,7 @@ package struct EditEngine: SourceEngine {
   /// The name `edit`, by which `--engine` and the report refer to it.
   package static let name = EngineName(rawValue: "edit")
   /// New columns lie behind the others.
-  package static let altersTables = true
+  package static let isEdit = true
 
   /// Whether only what changes takes room.
   package var sharesBlocks: Bool { !trees.tables.isEmpty }

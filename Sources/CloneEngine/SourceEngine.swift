@@ -22,8 +22,9 @@ struct CloneError: Error {}
 ///
 /// There is one set of rules for what stays (`StayingTrees`). Rows that change are made by SQL.
 package protocol SourceEngine: MigrationEngine {
-  /// Whether tables may have their columns in another order than those of a new store.
-  static var altersTables: Bool { get }
+  /// Whether the result is pages for the store itself, whose tables may then have their columns in
+  /// another order than those of a new store.
+  static var isEdit: Bool { get }
   /// Why nothing can be made of a stage's source in this way, as the end of a sentence.
   static func ownRefusal(of stage: StageInput) -> String?
   /// Whether the engine is used for a stage that it covers.
@@ -59,7 +60,7 @@ extension SourceEngine {
     if let reason = ownRefusal(of: stage) { return reason }
     do {
       if let reason = try StayingTrees.refusal(of: stage) { return reason }
-      let trees = try StayingTrees(stage, altersTables: altersTables)
+      let trees = try StayingTrees(stage, altersTables: isEdit)
       if trees.tables.isEmpty { return "no table stays unchanged" }
       return try isWorthwhile(trees, for: stage)
         ? nil : "so much of the store changes that writing a new one is faster"
@@ -82,7 +83,7 @@ extension SourceEngine {
   ) throws -> (engine: Self, plan: MigrationPlan) {
     let trees =
       restriction == .movesNothing
-      ? StayingTrees.none : try StayingTrees(stage, altersTables: altersTables)
+      ? StayingTrees.none : try StayingTrees(stage, altersTables: isEdit)
     return (Self(trees: trees, of: stage), try trees.plan(stage))
   }
 
@@ -94,7 +95,7 @@ extension SourceEngine {
   ) throws -> AssemblyReport {
     if trees.tables.isEmpty { return try SQLAssembler().assemble(order, progress: progress) }
     let base = SourceClone(
-      source: FilePath(source), trees: trees, isEdit: Self.altersTables)
+      source: FilePath(source), trees: trees, isEdit: Self.isEdit)
     do {
       return try SQLAssembler(base).assemble(order, progress: progress)
     } catch let error as StoreError where error.problem == .damaged {

@@ -84,25 +84,17 @@ package struct MigrationPreview: Sendable {
     var request = try request.resolved()
     request.namesVersions = true
     let access = try SourceAccess.open(request.store, acceptsShort: request.salvages)
-    func copy() throws -> (path: FilePath, folder: TemporaryFolder?) {
-      let folder = try TemporaryFolder()
-      return (folder.path.appending("source.sqlite"), folder)
-    }
     return try access.explaining {
       do {
-        let salvage = try SourceSalvage(request: request, access: access, path: copy)
-        let survey = try salvage.completed(
-          StoreSurvey(opening: request, access: salvage.access, target: target))
-        try salvage.requireDerivable(survey)
         // All objects are reported, including those of tables that a clone would leave.
-        try survey.rowCounts.countAll()
-        let preview = try survey.seekingDamage {
-          var prepared = try PreparedMigration.mending(
-            request, target: target, survey: survey, snapshot: copy)
-          prepared.salvage = salvage.found
-          return try MigrationPreview(prepared, since: start)
+        let prepared = try PreparedMigration(
+          opening: access, of: request, target: target, surveyed: { try $0.rowCounts.countAll() }
+        ) { _ in
+          let folder = try TemporaryFolder()
+          return (folder.path.appending("source.sqlite"), folder)
         }
-        return try body(preview)
+        return try body(
+          prepared.survey.seekingDamage { try MigrationPreview(prepared, since: start) })
       } catch {
         throw request.tellingSalvage(behind: error, readable: access.readable)
       }

@@ -292,20 +292,10 @@ package struct MigrationRun: Sendable {
     // From then on only the lock has the store open, which the system can show (`isOnlyOpening`).
     if isReplaced, workspace.isTemporary { access = try access.copied { (paths.snapshot, nil) } }
     return try access.explaining { [access] in
-      let salvage = try SourceSalvage(request: request, access: access) {
+      let prepared = try PreparedMigration(opening: access, of: request, target: target) { copy in
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
-        return (paths.salvaged, nil)
+        return (copy == .salvaged ? paths.salvaged : paths.snapshot, nil)
       }
-      let survey = try salvage.completed(
-        StoreSurvey(opening: request, access: salvage.access, target: target))
-      try salvage.requireDerivable(survey)
-      var prepared = try survey.seekingDamage {
-        try PreparedMigration.mending(request, target: target, survey: survey) {
-          try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
-          return (paths.snapshot, nil)
-        }
-      }
-      prepared.salvage = salvage.found
       if isReplaced, prepared.route != nil {
         try prepared.survey.access.lockOut()
         try InstantSwap.removeUnfinished(of: request.store, shared: request.shared)

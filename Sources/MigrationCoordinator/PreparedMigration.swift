@@ -33,9 +33,39 @@ package struct PreparedMigration: Sendable {
   /// What was taken of a damaged store, where the survey reads that.
   package var salvage: SalvagedStore?
 
+  /// A copy of the store that is read instead of it.
+  enum Copy {
+    /// What was taken of a damaged store.
+    case salvaged
+    /// What choices have repaired.
+    case repaired
+  }
+
+  /// Takes what can be read of a damaged store and repairs defects, as the resolved request wants
+  /// it, and prepares the migration of the result; only copies are written.
+  ///
+  /// - Parameters:
+  ///   - surveyed: is called with the survey before anything else reads the store.
+  ///   - place: where a copy goes, and the folder that goes with it.
+  init(
+    opening access: SourceAccess, of request: MigrationRequest, target: TargetModel,
+    surveyed: (StoreSurvey) throws -> Void = { _ in },
+    place: (Copy) throws -> (path: FilePath, folder: TemporaryFolder?)
+  ) throws {
+    let salvage = try SourceSalvage(request: request, access: access) { try place(.salvaged) }
+    let survey = try salvage.completed(
+      StoreSurvey(opening: request, access: salvage.access, target: target))
+    try salvage.requireDerivable(survey)
+    try surveyed(survey)
+    self = try survey.seekingDamage {
+      try Self.mending(request, target: target, survey: survey) { try place(.repaired) }
+    }
+    self.salvage = salvage.found
+  }
+
   /// Prepares a resolved request, from a repaired copy if it requires that and there are defects;
   /// only the copy is written.
-  static func mending(
+  private static func mending(
     _ request: MigrationRequest, target: TargetModel, survey: StoreSurvey,
     snapshot: () throws -> (path: FilePath, folder: TemporaryFolder?)
   ) throws -> PreparedMigration {

@@ -35,6 +35,7 @@ struct ResultHandover {
 
   /// Gives the result the name of the output, or replaces the store with it.
   func run() throws -> Outcome {
+    // `EditEngine` leaves pages for the store, every other engine a store.
     if try SourceFile.hasPages(paths.result) { return try edit() }
     if request.output == nil, workspace.isTemporary { return try swapAtOnce() }
     try Files.copyAttributes(from: request.store, to: paths.result)
