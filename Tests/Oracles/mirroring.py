@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import tempfile
 import time
 
 from mirrored_stores import COMIC, FLAGS, RECORDS, ROOTS, Lab, copied, judge, opened
@@ -365,8 +366,8 @@ def main():
     p.add_argument("--rows", type=int, default=100_000, help="objects of the large store")
     options = p.parse_args()
     tool = Tool(options.godwit)
-    base = options.scratch or os.path.join("/tmp", f"godwit-oracle-mirroring-{os.getpid()}")
-    os.makedirs(base)
+    base = options.scratch or tempfile.mkdtemp(prefix="godwit-oracle-")
+    os.makedirs(base, exist_ok=True)
     try:
         lab = Lab(tool, base, options.rows)
         print(f"{options.rows} records made in {lab.seconds:.1f} s")
