@@ -1,3 +1,4 @@
+import SystemCalls
 package import SystemPackage
 
 /// Reads whole files of limited size.
@@ -7,17 +8,22 @@ package enum FileBytes {
 
   /// The bytes of a file.
   ///
-  /// - Throws: `ModelFileError` with the file, and with `notFound`, `unreadable` or `tooLarge`.
+  /// - Throws: `ModelFileError` with the file, and with `notFound`, `specialFile`, `unreadable` or
+  ///   `tooLarge`.
   package static func read(_ file: FilePath) throws(ModelFileError) -> [UInt8] {
     do {
-      let descriptor = try FileDescriptor.open(file, .readOnly, options: .closeOnExec)
+      let descriptor = try Files.open(file, mode: .readOnly)
       return try descriptor.closeAfter { try readAll(descriptor, file: file) }
     } catch let error as ModelFileError {
       throw error
-    } catch let error as Errno {
+    } catch let error as SystemCallError {
       let problem: ModelFileError.Problem =
-        error == .noSuchFileOrDirectory ? .notFound : .unreadable(error)
+        error.isOfSpecialFile
+        ? .specialFile
+        : error.errno == .noSuchFileOrDirectory ? .notFound : .unreadable(error.errno)
       throw ModelFileError(problem, file: file)
+    } catch let error as Errno {
+      throw ModelFileError(.unreadable(error), file: file)
     } catch {
       preconditionFailure("reading a file throws a system error: \(error)")
     }

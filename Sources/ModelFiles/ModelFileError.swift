@@ -8,6 +8,8 @@ package struct ModelFileError: Error, Hashable, Sendable {
   package enum Problem: Hashable, Sendable {
     /// No file has the path.
     case notFound
+    /// The file is a pipe, a socket or a device.
+    case specialFile
     /// The system cannot read the file.
     case unreadable(Errno)
     /// The file, or what it contains, exceeds a limit.

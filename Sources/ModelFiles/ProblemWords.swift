@@ -5,6 +5,7 @@ extension ModelFileError.Problem {
   package var words: String {
     switch self {
     case .notFound: "it does not exist"
+    case .specialFile: "it is a pipe, a socket or a device"
     case .unreadable(let errno): "it cannot be read: \(errno)"
     case .tooLarge(let limit): "it is larger than \(limit)"
     case .damagedXML(let line): "it is not well-formed XML, from line \(line) on"

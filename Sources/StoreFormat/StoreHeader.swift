@@ -70,7 +70,7 @@ package struct StoreHeader: Hashable, Sendable {
       // Opening a pipe would wait for its writer.
       guard status.kind == .file else { throw StoreError(problem: .unrecognized, store: store) }
       size = status.size
-      let file = try FileDescriptor.open(store, .readOnly, options: .closeOnExec)
+      let file = try Files.open(store, mode: .readOnly)
       bytes = try file.closeAfter {
         var buffer = [UInt8](repeating: 0, count: 512)
         let count = try buffer.withUnsafeMutableBytes { try file.read(into: $0) }

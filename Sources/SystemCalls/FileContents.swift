@@ -9,13 +9,11 @@ extension Files {
   ///
   /// Reads to its end whatever size the system reports: that of a file of `/proc` is 0.
   ///
-  /// - Throws: `SystemCallError`, with `.fileTooLarge` for more than `limit` bytes.
+  /// - Throws: as `open`, and `SystemCallError` with `.fileTooLarge` for more than `limit` bytes.
   package static func readFile(
     _ path: FilePath, limit: Int
   ) throws(SystemCallError) -> [UInt8] {
-    let descriptor = try calling(.open, path: path) {
-      try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
-    }
+    let descriptor = try open(path, mode: .readOnly)
     return try calling(.read, path: path) {
       try descriptor.closeAfter { try readToEnd(descriptor, limit: limit) }
     }
@@ -25,7 +23,7 @@ extension Files {
   package static func readHead(
     _ path: FilePath, count: Int
   ) throws(SystemCallError) -> [UInt8] {
-    let descriptor = try open(path, mode: .readOnly, options: .nonBlocking)
+    let descriptor = try open(path, mode: .readOnly)
     return try calling(.read, path: path) {
       try descriptor.closeAfter {
         var bytes = [UInt8](repeating: 0, count: count)
@@ -36,13 +34,37 @@ extension Files {
   }
 
   /// Opens a file with `O_CLOEXEC`; errors name its path.
+  ///
+  /// Never waits for the writer of a pipe.
+  ///
+  /// - Throws: `SystemCallError`, with `.invalidArgument` to read a pipe, a socket or a device.
   package static func open(
     _ path: FilePath, mode: FileDescriptor.AccessMode,
     options: FileDescriptor.OpenOptions = [], permissions: FilePermissions? = nil
   ) throws(SystemCallError) -> FileDescriptor {
-    try calling(.open, path: path) {
-      try FileDescriptor.open(
-        path, mode, options: options.union(.closeOnExec), permissions: permissions)
+    let options = options.union(.closeOnExec)
+    guard mode != .writeOnly else {
+      return try calling(.open, path: path) {
+        try FileDescriptor.open(path, mode, options: options, permissions: permissions)
+      }
+    }
+    let file = try calling(.open, path: path) {
+      do {
+        return try FileDescriptor.open(
+          path, mode, options: options.union(.nonBlocking), permissions: permissions)
+      } catch Errno.resourceTemporarilyUnavailable {
+        // Another program, such as a file server, has a lease. No pipe fails in this way.
+        return try FileDescriptor.open(path, mode, options: options, permissions: permissions)
+      }
+    }
+    do throws(SystemCallError) {
+      guard try fileStatus(of: file).kind != .other else {
+        throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      }
+      return file
+    } catch {
+      try? file.close()  // the failure that counts is the first
+      throw error
     }
   }
 

@@ -21,9 +21,7 @@ extension Files {
   package static func cloneOrCopy(
     from: FilePath, to: FilePath, progress: (Int64) throws -> Void = { _ in }
   ) throws -> CopyMethod {
-    let source = try calling(.open, path: from) {
-      try FileDescriptor.open(from, .readOnly, options: .closeOnExec)
-    }
+    let source = try open(from, mode: .readOnly)
     return try source.closeAfter { try cloneOrCopy(from: source, to: to, progress: progress) }
   }
 

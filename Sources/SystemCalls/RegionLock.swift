@@ -30,9 +30,7 @@ package final class RegionLock: Sendable {
   ) throws(SystemCallError) -> RegionLock? {
     let isWritable =
       kind == .exclusive || (isUpgradable && Files.isReadableAndWritable(path))
-    let descriptor = try calling(.open, path: path) {
-      try FileDescriptor.open(path, isWritable ? .readWrite : .readOnly, options: .closeOnExec)
-    }
+    let descriptor = try Files.open(path, mode: isWritable ? .readWrite : .readOnly)
     let lock = RegionLock(path: path, descriptor: descriptor)
     return try lock.take(kind, bytes: bytes) ? lock : nil
   }

@@ -26,6 +26,9 @@ package struct SystemCallError: Error, Hashable, Sendable {
     self.errno = errno
   }
 
+  /// Whether a pipe, a socket or a device is where a file is expected.
+  package var isOfSpecialFile: Bool { operation == .open && errno == .invalidArgument }
+
   /// Whether a file cannot get a second name there: the file system or its owner forbids it.
   package var refusesLink: Bool {
     let refusals: [Errno] = [

@@ -95,6 +95,9 @@ import Testing
     #expect(problem(folder) == .noModel)
     try Self.write("", to: folder.appending("Old.xcdatamodel/elements"))
     #expect(problem(folder.appending("Old.xcdatamodel")) == .modelBeforeXcode4)
+    let pipe = folder.appending("Pipe.mom")
+    #expect(mkfifo(pipe.string, 0o600) == 0)
+    #expect(problem(pipe) == .specialFile)
     try Self.write("text", to: folder.appending("Bad.mom"))
     if case .damagedArchive? = problem(folder.appending("Bad.mom")) {
     } else {

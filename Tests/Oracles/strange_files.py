@@ -165,6 +165,41 @@ def read_pipe(tool, store, folder):
     return []
 
 
+# MARK: models
+
+def model_pipes(tool, folder):
+    """A pipe next to a model is skipped, and one where a model has a file is refused."""
+    store, out = make(tool, folder), []
+    models = os.path.join(folder, "models")
+    bundle = os.path.join(models, "Library.xcdatamodeld")
+    shutil.copytree(MODEL, bundle)
+    os.mkfifo(os.path.join(models, "events.json"))
+    os.mkfifo(os.path.join(models, "Old.mom"))
+    new = os.path.join(folder, "New.sqlite")
+    done = tool.call("migrate", store, "--to", bundle, "--models", models, "--output", new)
+    if done.returncode:
+        out.append(f"next to a model: exit {done.returncode}, {done.stderr[-300:]}")
+    for name in ("M.json", "M.cdm", "M.xcmappingmodel/xcmapping.xml"):
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        os.mkfifo(path)
+        out += refused(tool, name, "check", store, "--to", bundle, "--mapping",
+                       path.removesuffix("/xcmapping.xml"))
+    for name in (".xccurrentversion", "Library 1.xcdatamodel/contents"):
+        os.remove(os.path.join(bundle, name))
+        os.mkfifo(os.path.join(bundle, name))
+        out += refused(tool, name, "check", store, "--to", bundle)
+    out += refused(tool, "a model", "inspect", os.path.join(models, "Old.mom"))
+    return out
+
+
+def refused(tool, name, *arguments):
+    done = tool.call(*arguments)
+    if done.returncode == EXISTS and "is a pipe, a socket or a device" in done.stdout + done.stderr:
+        return []
+    return [f"{name}: exit {done.returncode}, {done.stderr[-300:]}"]
+
+
 # MARK: names
 
 def names(tool, folder):
@@ -345,7 +380,8 @@ def main():
              for engine, places in ((ENGINES[index % 3], "output"),
                                     (ENGINES[(index + 1) % 3], "in place"))]
     cases += [("a linked support folder of the output", lambda f: target_link(tool, f)),
-              ("reports", lambda f: reports(tool, f)), ("names", lambda f: names(tool, f))]
+              ("reports", lambda f: reports(tool, f)), ("names", lambda f: names(tool, f)),
+              ("pipes among models", lambda f: model_pipes(tool, f))]
     cases += [(f"a private store, {engine}{', work elsewhere' * elsewhere}",
                lambda f, e=engine, w=elsewhere: private(tool, e, w, f))
               for engine in ENGINES for elsewhere in (False, True)]

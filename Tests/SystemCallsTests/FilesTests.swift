@@ -69,6 +69,22 @@ import Testing
     }
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  func `reading a pipe or a device is refused, and waits for no writer`() throws {
+    let pipe = ScratchFolder.current.appending("pipe")
+    #expect(mkfifo(pipe.string, 0o600) == 0)
+    for path in [pipe, "/dev/zero"] {
+      let refused = SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      #expect(throws: refused) { try Files.readFile(path, limit: 1) }
+      #expect(throws: refused) { try Files.readHead(path, count: 1) }
+      #expect(throws: refused) { try Files.open(path, mode: .readWrite) }
+      #expect(throws: refused) {
+        try Files.cloneOrCopy(from: path, to: ScratchFolder.current.appending("copy"))
+      }
+      #expect(refused.disposition == .refusal)
+    }
+  }
+
   @Test func `a copy has the bytes and the mode, and never replaces a file`() throws {
     let folder = ScratchFolder.current
     let (from, to) = (folder.appending("from"), folder.appending("to"))

@@ -109,7 +109,7 @@ import Testing
 
   @Test func `descriptors may be raised, and a file is no terminal`() throws {
     #expect(try Processes.raiseDescriptorLimit() >= 256)
-    let file = try Files.open("/dev/null", mode: .readOnly)
+    let file = try Files.open("/dev/null", mode: .writeOnly)
     try file.closeAfter { #expect(Processes.terminalSize(of: file) == nil) }
   }
 

@@ -14,6 +14,7 @@ extension MigrationFailure {
     switch error.problem {
     case .damaged(.notFound):
       self.init(missing: file)
+    case .damaged(.specialFile): self.init(specialFile: file)
     case .damaged(.unreadable(let errno)):
       self.init(unreadable: file, errno)
     case .unknownForm:

@@ -12,6 +12,7 @@ extension MigrationFailure {
     let at = place.isEmpty ? "" : " at \(place)"
     switch error.problem {
     case .notFound: self.init(missing: file)
+    case .specialFile: self.init(specialFile: file)
     case .unreadable(let errno):
       self.init(unreadable: file, errno)
     case .noModel:

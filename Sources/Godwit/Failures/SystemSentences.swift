@@ -11,6 +11,11 @@ import SystemPackage
 // Errors of system calls.
 extension MigrationFailure {
   init(_ error: SystemCallError) {
+    if error.isOfSpecialFile, let path = error.path {
+      self.init(specialFile: path)
+      file = path
+      return
+    }
     self.init(errno: error.errno, operation: error.operation.rawValue, path: error.path)
   }
 
@@ -62,6 +67,13 @@ extension MigrationFailure {
     } else {
       self.init(.notFound, "\(file) cannot be read (\(errno)): check the path.")
     }
+  }
+
+  /// Describes a pipe, a socket or a device where a file is expected.
+  init(specialFile path: some CustomStringConvertible) {
+    self.init(
+      .cannotCreate, kind: .fileExists,
+      "\(path) is a pipe, a socket or a device, which is not read: name a file.")
   }
 
   static func isPermission(_ errno: Errno) -> Bool {

@@ -49,9 +49,9 @@ enum FileBytes {
 
   static func areSame(_ first: FilePath, _ second: FilePath) throws -> Bool {
     if try Files.fileStatus(first).isSameFile(as: Files.fileStatus(second)) { return true }
-    let one = try FileDescriptor.open(first, .readOnly, options: .closeOnExec)
+    let one = try Files.open(first, mode: .readOnly)
     return try one.closeAfter {
-      let other = try FileDescriptor.open(second, .readOnly, options: .closeOnExec)
+      let other = try Files.open(second, mode: .readOnly)
       return try other.closeAfter {
         while true {
           let (a, b) = (try read(one), try read(other))
@@ -63,7 +63,7 @@ enum FileBytes {
   }
 
   static func all(of path: FilePath) throws -> [UInt8] {
-    let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    let file = try Files.open(path, mode: .readOnly)
     return try file.closeAfter {
       var bytes: [UInt8] = []
       while case let part = try read(file), !part.isEmpty { bytes += part }
@@ -73,7 +73,7 @@ enum FileBytes {
 
   /// The first bytes of a file.
   static func head(of path: FilePath, count: Int) throws -> [UInt8] {
-    let file = try FileDescriptor.open(path, .readOnly, options: .closeOnExec)
+    let file = try Files.open(path, mode: .readOnly)
     return try file.closeAfter { try read(file, wanted: count) }
   }
 
