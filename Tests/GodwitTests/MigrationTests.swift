@@ -169,6 +169,17 @@ import Testing
     #expect(!migration.hasInterruptedRun)
   }
 
+  @Test(arguments: ["/", "* -1.0 /"])
+  func `an infinite number for an integer is refused with its sentence`(sign: String) async throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    try given.change("UPDATE ZNOTE SET ZPAGES = 1", in: given.store)
+    var migration = given.migration()
+    migration.routing.settings = ["Note.pages=$source.pages \(sign) ($source.pages * 0.0)"]
+    let failure = try await given.failure(of: migration)
+    #expect(failure.exitStatus == .impossible)
+    #expect(failure.description.contains("inf is out of range for an attribute of type Integer 64"))
+  }
+
   @Test func `cancelling the task that waits cancels the migration`() async throws {
     let given = try GivenStore(Model.note, Model.longNote, objects: 30_000)
     var migration = given.migration()

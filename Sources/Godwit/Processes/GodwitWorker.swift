@@ -84,7 +84,7 @@ public enum GodwitWorker {
       guard let error = error as? ObjectMigrationError else {
         return (WorkerProtocol.failed, try failure(error: error).message())
       }
-      let facts = try JSONEncoder().encode(error)
+      let facts = try PlanCoding.encoder.encode(error)
       return (WorkerProtocol.objectsFailed, String(decoding: facts, as: UTF8.self))
     } catch let unsaid {
       return (ExitStatus.bug.rawValue, "\(error): \(unsaid)")

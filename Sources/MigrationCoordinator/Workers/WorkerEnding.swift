@@ -21,12 +21,12 @@ package enum WorkerEnding: Sendable {
     let bytes = Data(facts.utf8)
     switch exitStatus {
     case WorkerProtocol.failed:
-      if let failure = try? JSONDecoder().decode(WorkerFailure.self, from: bytes) {
+      if let failure = try? PlanCoding.decoder.decode(WorkerFailure.self, from: bytes) {
         self = .failed(.reported(failure))
         return
       }
     case WorkerProtocol.objectsFailed:
-      if let error = try? JSONDecoder().decode(ObjectMigrationError.self, from: bytes) {
+      if let error = try? PlanCoding.decoder.decode(ObjectMigrationError.self, from: bytes) {
         self = .objectsFailed(error)
         return
       }

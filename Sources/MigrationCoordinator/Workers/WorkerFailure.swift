@@ -1,4 +1,5 @@
 import Foundation
+import Planning
 package import SystemCalls
 
 /// Why a worker could not execute its order, as it passes to the coordinator.
@@ -34,6 +35,6 @@ package struct WorkerFailure: Codable, Hashable, Sendable {
 
   /// The failure as JSON, for the worker's standard output.
   package func message() throws -> String {
-    String(decoding: try JSONEncoder().encode(self), as: UTF8.self)
+    String(decoding: try PlanCoding.encoder.encode(self), as: UTF8.self)
   }
 }
