@@ -12,6 +12,8 @@ package struct FormatError: Error, Hashable, Sendable, Codable {
     case strayCharacter(String)
     /// A quoted text has no end.
     case unterminatedString
+    /// An escape in a quoted text without four hexadecimal digits, or half a surrogate pair.
+    case badEscape(String)
     /// Digits that make no number of 64 bits.
     case badNumber(String)
     /// No built-in function has that name.
@@ -55,6 +57,8 @@ extension FormatError.Problem: CustomStringConvertible {
     case .unexpected(let found, let expected): "\(found) where \(expected) is expected"
     case .strayCharacter(let character): "\(character) is not valid here"
     case .unterminatedString: "a quoted text that does not end"
+    case .badEscape(let escape):
+      "\(escape) is not a character (four hexadecimal digits, or two such escapes for a surrogate pair)"
     case .badNumber(let digits): "\(digits) is not a number"
     case .unknownFunction(let name): "no function is called \(name)"
     case .argumentCount(let function, let expected, let actual):

@@ -135,15 +135,34 @@ struct FormatTokenizer {
     case "n": return "\n"
     case "t": return "\t"
     case "r": return "\r"
-    case "u":
-      let digits = rest.prefix(4)
-      guard digits.count == 4, let code = UInt32(digits, radix: 16),
-        let scalar = Unicode.Scalar(code)
-      else { return "u" }
-      skip(4)
-      return Character(scalar)
+    case "u": return try escapedScalar()
     default: return character
     }
+  }
+
+  /// The character of the UTF-16 unit behind `\u`, or of a surrogate pair behind two of them.
+  private mutating func escapedScalar() throws(FormatError) -> Character {
+    let digits = rest.prefix(4).prefix(while: Self.isHexDigit)
+    let mistake = FormatError(
+      problem: .badEscape("\\u\(digits)"), text: text, column: column - "\\u".count)
+    guard let first = escapedUnit() else { throw mistake }
+    if let scalar = Unicode.Scalar(first) { return Character(scalar) }
+    guard UTF16.isLeadSurrogate(first), rest.hasPrefix("\\u") else { throw mistake }
+    skip("\\u".count)
+    guard let second = escapedUnit(), UTF16.isTrailSurrogate(second) else { throw mistake }
+    return Character(String(decoding: [first, second], as: UTF16.self))
+  }
+
+  /// Four hexadecimal digits; nil where there are fewer.
+  private mutating func escapedUnit() -> UInt16? {
+    let digits = rest.prefix(4)
+    guard digits.count == 4, digits.allSatisfy(Self.isHexDigit) else { return nil }
+    skip(4)
+    return UInt16(digits, radix: 16)
+  }
+
+  private static func isHexDigit(_ character: Character) -> Bool {
+    character.isASCII && character.isHexDigit
   }
 }
 

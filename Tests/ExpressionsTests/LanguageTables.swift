@@ -17,6 +17,12 @@ enum LanguageTables {
     "q\"uote" ~> "q\"uote"
     "tab\there" == nil ~> ! the end of the text
     "\u0041" ~> "A"
+    "\ud83d\ude00\u00e9" ~> "😀é"
+    "\ud83d" ~> ! \ud83d is not a character
+    "\ud83d\u0041" ~> ! \ud83d is not a character
+    "\ude00\ud83d" ~> ! \ude00 is not a character
+    "a\u12" ~> ! \u12 is not a character
+    "\u+041" ~> ! \u is not a character
     {"a", nil} ~> {"a", nil}
     "" ~> ""
     "open ~> ! does not end
