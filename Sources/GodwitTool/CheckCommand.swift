@@ -118,7 +118,18 @@ struct CheckCommand: AsyncParsableCommand {
 
   private var migratesCopies: Bool { migrate || everyVersion }
 
+  /// Checks that no file for findings is a store or the file for others.
+  private func requireDistinctFiles() throws {
+    var files = DistinctFiles()
+    for path in stores { try files.add(path, as: .store) }
+    try files.add(junit, as: .junit)
+    try files.add(report, as: .page)
+    try files.add(places.sarif, as: .sarif)
+    try files.add(places.summary, as: .summary)
+  }
+
   func run() async throws {
+    try requireDistinctFiles()
     let (guarded, opened) = try await places.noting(besides: stores) {
       (try await versionReport(), try StoreCheck(of: migration))
     }

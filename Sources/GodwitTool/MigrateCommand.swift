@@ -162,6 +162,7 @@ struct MigrateCommand: AsyncParsableCommand {
     let store = stores[0]
     migration.output = output
     if let log { migration.logger = log.logger }
+    try migration.requireDistinctFiles(reports: report, receipts: receipt)
     let files = try report.map { try MigrationReportFile($0, of: migration) }
     let receipts = try receiptFiles(of: migration)
     log?.show(.begun(store: store, destination: output ?? store))

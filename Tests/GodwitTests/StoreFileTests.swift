@@ -131,12 +131,41 @@ import Testing
     let taken = #expect(throws: MigrationFailure.self) {
       try MigrationReportFile(given.store, of: migration)
     }
-    #expect(taken?.exitStatus == .cannotCreate)
+    #expect(taken?.exitStatus == .usage)
     let path = given.folder.appending(path: "report.json")
     let file = try MigrationReportFile(path, of: migration)
     try file.write(try await migration.run())
     let written = try JSONSerialization.jsonObject(with: Data(contentsOf: path))
     #expect((written as? [String: Any])?["outcome"] as? String == "migrated")
+  }
+
+  @Test(arguments: ["same", "link", "hard link", "linked folder"])
+  func `a report is no other file of its migration, by whatever path`(way: String) throws {
+    let given = try GivenStore(Model.note, Model.longNote)
+    var migration = given.migration()
+    let (hold, files) = (given.folder.appending(path: "hold"), FileManager.default)
+    try Data().write(to: hold)
+    migration.pauseFile = FilePath(hold.path)
+    for (number, file) in [given.store, hold, given.output].enumerated() {
+      var path = given.folder.appending(path: "report-\(number)")
+      switch way {
+      case "link" where file != given.output:
+        try files.createSymbolicLink(at: path, withDestinationURL: file)
+      case "hard link" where file != given.output: try files.linkItem(at: file, to: path)
+      case "linked folder":
+        try files.createSymbolicLink(at: path, withDestinationURL: given.folder)
+        path.append(path: file.lastPathComponent)
+      default: path = file
+      }
+      let refused = #expect(throws: MigrationFailure.self) {
+        try MigrationReportFile(path, of: migration)
+      }
+      #expect(refused?.exitStatus == .usage)
+      #expect(refused?.description.contains("is both the") == true)
+      #expect(throws: MigrationFailure.self) {
+        try MigrationReceiptFiles([FilePath(path.path)], of: migration)
+      }
+    }
   }
 
   @Test(arguments: ["report.json", "report.html"], [true, false])

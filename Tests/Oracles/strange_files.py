@@ -24,7 +24,7 @@ from run import Tool, parser, run_cases, said, with_engine
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.abspath(os.path.join(HERE, "..", "..", "docs", "sample", "Library.xcdatamodeld"))
 ENGINES = ("sql", "pages", "objects")
-EXISTS, CANNOT_WRITE, INTERRUPTED, IMPOSSIBLE = 73, 74, 75, 78
+USAGE, EXISTS, CANNOT_WRITE, INTERRUPTED, IMPOSSIBLE = 64, 73, 74, 75, 78
 SECRET = "what nobody may copy"
 NAME = "0F0F0F0F-0000-4000-8000-0123456789AB"
 
@@ -163,6 +163,26 @@ def read_pipe(tool, store, folder):
     if done.returncode or '"outcome"' not in text:
         return [f"a pipe that is read: exit {done.returncode}, {text[:100]!r}, {done.stderr}"]
     return []
+
+
+def one_file_twice(tool, folder):
+    """No file gets two reports, and no report takes the place of a store: 64 before anything."""
+    store, out = make(tool, folder), []
+    new, path = os.path.join(folder, "New.sqlite"), os.path.join(folder, "x.json")
+    other = os.path.join(folder, "y.json")
+    os.link(store, other)
+    for options in (("--report", path, "--receipt", path), ("--report", new), ("--receipt", new),
+                    ("--report", store), ("--report", other), ("--receipt", other),
+                    ("--pause-file", path, "--report", path)):
+        done = tool.call("migrate", store, "--to", MODEL, "--output", new, *options)
+        if done.returncode != USAGE or " is both " not in done.stderr or ".." in done.stderr:
+            out.append(f"{options}: exit {done.returncode}, {done.stderr[-300:]}")
+        if os.path.exists(new) or os.path.exists(path):
+            out.append(f"{options}: something was written")
+    done = tool.call("check", store, "--to", MODEL, "--junit", path, "--sarif", path)
+    if done.returncode != USAGE or os.path.exists(path):
+        out.append(f"check: exit {done.returncode}, {done.stderr[-300:]}")
+    return out
 
 
 # MARK: models
@@ -381,6 +401,7 @@ def main():
                                     (ENGINES[(index + 1) % 3], "in place"))]
     cases += [("a linked support folder of the output", lambda f: target_link(tool, f)),
               ("reports", lambda f: reports(tool, f)), ("names", lambda f: names(tool, f)),
+              ("one file twice", lambda f: one_file_twice(tool, f)),
               ("pipes among models", lambda f: model_pipes(tool, f))]
     cases += [(f"a private store, {engine}{', work elsewhere' * elsewhere}",
                lambda f, e=engine, w=elsewhere: private(tool, e, w, f))

@@ -25,8 +25,8 @@ extension StoreMigration {
   ) async throws(MigrationFailure) -> Result {
     try WorkerDispatch.requireCoordinator(workers: resources.executable)
     try requirePossibleResources()
-    try requireHoldsOfTheirOwn()
-    try requireOutputOfItsOwn()
+    try requireDistinctFiles()
+    try requireFreeHolds()
     return try await run(for: target, telemetry: RunTelemetry(of: "\(store)"), progress: progress)
   }
 
@@ -80,38 +80,16 @@ extension StoreMigration {
     guard problems.isEmpty else { throw MigrationFailure(.usage, problems) }
   }
 
-  /// Checks that no pause file is a store, which the user would remove to resume.
+  /// Checks that no pause file has a name of a store's own files: the user would remove it to
+  /// resume.
   ///
   /// - Throws: `MigrationFailure`.
-  private func requireHoldsOfTheirOwn() throws(MigrationFailure) {
+  private func requireFreeHolds() throws(MigrationFailure) {
     for hold in [pauseFile, handover.swapFile].compactMap(\.self) {
-      for path in [store, output].compactMap(\.self) {
-        let (one, other) = try MigrationFailure.catching {
-          (try Files.fileStatusIfPresent(hold), try Files.fileStatusIfPresent(path))
-        }
-        let isSame = one.flatMap { one in other.map { one.isSameFile(as: $0) } } ?? false
-        guard hold == path || isSame else { continue }
-        throw MigrationFailure(
-          .usage, "\(hold) is the store itself: name another file to hold the migration.")
-      }
       try MigrationFailure.catching {
         try CompanionName.requireFree(hold, besides: [store, output].compactMap(\.self))
       }
     }
-  }
-
-  /// Checks that the output is not the store itself.
-  ///
-  /// - Throws: `MigrationFailure`.
-  private func requireOutputOfItsOwn() throws(MigrationFailure) {
-    guard let output else { return }
-    let (one, other) = try MigrationFailure.catching {
-      (try Files.fileStatusIfPresent(output), try Files.fileStatusIfPresent(store))
-    }
-    guard let one, let other, one.isSameFile(as: other) else { return }
-    throw MigrationFailure(
-      .usage,
-      "\(output) is the store itself: leave \(option: .output) out to replace it.")
   }
 
   /// Starts to migrate the store, and returns the progress as a sequence.

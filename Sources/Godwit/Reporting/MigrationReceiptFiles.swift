@@ -28,6 +28,7 @@ public struct MigrationReceiptFiles: Sendable {
       throw MigrationFailure(
         .usage, "a receipt covers both stores, so the old one must be kept: keep it.")
     }
+    try migration.requireDistinctFiles(receipts: paths)
     files = try paths.map { path throws(MigrationFailure) in
       try OutputFile(
         path, besides: [request.store, request.output].compactMap(\.self), noun: "receipt",

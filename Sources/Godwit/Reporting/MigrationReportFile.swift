@@ -29,6 +29,7 @@ public struct MigrationReportFile: Sendable {
     let request = migration.request
     self.request = request
     lastRun = migration.lastRun
+    try migration.requireDistinctFiles(reports: [path])
     file = try OutputFile(
       path, besides: [request.store, request.output].compactMap(\.self), isEarlier: Self.isReport)
   }

@@ -150,7 +150,8 @@ struct OutputFile: Sendable {
     case let error as SystemCallError where error.errno == .invalidArgument:
       "it is not a file, pipe or terminal"
     case let error as SystemCallError: "\(error.errno)"
-    case let error as MigrationFailure: error.sentences.joined(separator: " ")
+    case let error as MigrationFailure:
+      error.sentences.joined(separator: " ").trimmingCharacters(in: ["."])
     default: "\(error)"
     }
   }
