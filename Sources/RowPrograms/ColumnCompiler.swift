@@ -20,19 +20,15 @@ struct ColumnCompiler {
     case .primaryKey, .entityNumber, .optimisticLock:
       preconditionFailure("the first three columns are no program's business")
     case .attribute(let entity, let name):
-      guard inherits(pair.new, from: entity) else { return nil }
+      guard pair.newLineage.contains(entity) else { return nil }
       return try attribute(name: name, pair: pair)
     case .toOne(let entity, let name), .toOneEntity(let entity, let name),
       .toOneOrder(let entity, let name):
-      guard inherits(pair.new, from: entity) else { return nil }
+      guard pair.newLineage.contains(entity) else { return nil }
       return try toOne(role: column.role, name: name, pair: pair)
     case .owner(let entity, let name), .ownerOrder(let entity, let name):
       return try owner(role: column.role, entity: entity, name: name, pair: pair)
     }
-  }
-
-  private func inherits(_ entity: Entity, from name: String) -> Bool {
-    destination.model.lineage(of: entity).contains { $0.name == name }
   }
 
   // MARK: Attributes
@@ -287,7 +283,7 @@ struct ColumnCompiler {
     guard
       let relationship = destination.model.entity(name: entity)?.relationships.first(where: {
         $0.name == name
-      }), inherits(pair.new, from: relationship.destinationEntityName)
+      }), pair.newLineage.contains(relationship.destinationEntityName)
     else { return nil }
     guard let pairs = try compiler.pairs(of: name, in: entity) else { return .constant(.null) }
     switch (pairs.form, role) {

@@ -62,6 +62,10 @@ package struct ProgramCompiler {
     var old: Entity
     var new: Entity
     var numbers: TableProgram.Renumbering
+    /// The names of the source entity and of all its ancestors.
+    var oldLineage: Set<String>
+    /// The names of the destination entity and of all its ancestors.
+    var newLineage: Set<String>
   }
 
   private func compile(
@@ -82,13 +86,14 @@ package struct ProgramCompiler {
         }
       }
       let elsewhere = Self.operationElsewhere(operations)
+      let owner = Self.owner(of: elsewhere, in: sourceTable)
       programs.append(
         ColumnProgram(
           name: column.name, type: column.type,
           operations: zip(pairs, operations).map { pair, operation in
+            // A value of the entity's own has its new place elsewhere, or none.
             operation
-              ?? (owns(pair.old, operation: elsewhere, in: sourceTable)
-                ? .constant(.null) : elsewhere)
+              ?? (owner.map(pair.oldLineage.contains) == true ? .constant(.null) : elsewhere)
           }))
       if let fill = columns.orderFill(for: column, pairs: pairs) { fills.append(fill) }
     }
@@ -109,15 +114,12 @@ package struct ProgramCompiler {
     return .constant(.null)
   }
 
-  /// Whether the column that an operation copies held a value of the entity's own, which has its
-  /// new place elsewhere or none.
-  private func owns(
-    _ entity: Entity, operation: ColumnOperation, in table: EntityTable
-  ) -> Bool {
+  /// The source entity that declares the attribute whose column an operation copies.
+  private static func owner(of operation: ColumnOperation, in table: EntityTable) -> String? {
     guard case .copy(let name, _) = operation,
       case .attribute(let owner, _)? = table.columns.first(where: { $0.name == name })?.role
-    else { return false }
-    return source.model.lineage(of: entity).contains { $0.name == owner }
+    else { return nil }
+    return owner
   }
 
   /// The mappings that fill a concrete destination entity.
@@ -133,7 +135,9 @@ package struct ProgramCompiler {
         mapping: entityMapping, old: old, new: new,
         numbers: .init(
           source: from.rawValue, destination: to.rawValue,
-          others: entityMapping.isFiltered ? untaken(by: [entityMapping], of: sourceName) : nil))
+          others: entityMapping.isFiltered ? untaken(by: [entityMapping], of: sourceName) : nil),
+        oldLineage: Set(source.model.lineage(of: old).map(\.name)),
+        newLineage: Set(destination.model.lineage(of: new).map(\.name)))
     }
   }
 
