@@ -29,12 +29,9 @@ struct SourceClone: AssemblyBase {
     } else {
       try SourceFile.copy(source, to: result)
     }
-    // Header numbers of the app are not Core Data's, and the clone has no log.
+    // The clone has no log. A new store suggests no size of a cache.
     try SourceFile.setHeader(
-      [
-        (HeaderField.writeVersion, [1, 1]), (HeaderField.cacheSize, [0, 0, 0, 0]),
-        (HeaderField.userVersion, [0, 0, 0, 0]), (HeaderField.applicationID, [0, 0, 0, 0]),
-      ], of: result)
+      [(HeaderField.writeVersion, [1, 1]), (HeaderField.cacheSize, [0, 0, 0, 0])], of: result)
   }
 
   // MARK: What goes

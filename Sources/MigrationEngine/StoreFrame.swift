@@ -8,11 +8,17 @@ package struct StoreFrame: Sendable {
   package var modelCache: [UInt8]?
   /// The highest primary keys ever assigned, by root entity.
   package var maxima: [String: Int64]
+  /// The numbers of the app in the header.
+  package var appNumbers: AppNumbers
 
   /// Creates the frame of a store.
-  package init(metadata: StoreMetadata, modelCache: [UInt8]?, maxima: [String: Int64]) {
+  package init(
+    metadata: StoreMetadata, modelCache: [UInt8]?, maxima: [String: Int64],
+    appNumbers: AppNumbers = AppNumbers()
+  ) {
     self.metadata = metadata
     self.modelCache = modelCache
     self.maxima = maxima
+    self.appNumbers = appNumbers
   }
 }

@@ -92,6 +92,7 @@ package struct SQLAssembler {
         try StoreWriter.writePrimaryKeys(order.schema, maxima: order.frame.maxima, in: db)
         try StoreWriter.writeMetadata(
           order.frame.metadata, modelCache: order.frame.modelCache, in: db)
+        try StoreWriter.write(order.frame.appNumbers, in: db)
       }
       for index in filled { try StoreWriter.createEmpty(index, in: db) }
       try base.arrange(db, order: order)

@@ -3,6 +3,20 @@ import StoreNames
 import SystemCalls
 package import SystemPackage
 
+/// The numbers that an app may keep in the header of a store, as by `NSSQLitePragmasOption`.
+package struct AppNumbers: Hashable, Sendable {
+  /// The value of `PRAGMA user_version`.
+  package var userVersion: Int32 = 0
+  /// The value of `PRAGMA application_id`.
+  package var applicationID: Int32 = 0
+
+  /// Takes the numbers; Core Data leaves both 0.
+  package init(userVersion: Int32 = 0, applicationID: Int32 = 0) {
+    self.userVersion = userVersion
+    self.applicationID = applicationID
+  }
+}
+
 /// The fields of an SQLite file's header that a migration needs ("Database File Format", section
 /// 1.3).
 package struct StoreHeader: Hashable, Sendable {
@@ -22,6 +36,8 @@ package struct StoreHeader: Hashable, Sendable {
   package var reservedBytes: Int
   /// The schema format number, from 1 to 4.
   package var schemaFormat: UInt32
+  /// The numbers of the app.
+  package var appNumbers: AppNumbers
   /// Whether the page count was written together with the change counter.
   package var countsPages: Bool
   private var fileBytes: Int64
@@ -125,6 +141,12 @@ package struct StoreHeader: Hashable, Sendable {
     textEncoding = Self.number(bytes: bytes, offset: HeaderField.textEncoding)
     reservedBytes = Int(bytes[HeaderField.reservedBytes])
     schemaFormat = Self.number(bytes: bytes, offset: HeaderField.schemaFormat)
+    func appNumber(_ offset: Int) -> Int32 {
+      Int32(bitPattern: Self.number(bytes: bytes, offset: offset))
+    }
+    appNumbers = AppNumbers(
+      userVersion: appNumber(HeaderField.userVersion),
+      applicationID: appNumber(HeaderField.applicationID))
     if Self.isEncrypted(bytes) { throw StoreError(problem: .encrypted, store: store) }
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else {
       throw StoreError(problem: .damaged, store: store)

@@ -119,6 +119,14 @@ package enum StoreWriter {
     }
   }
 
+  /// Writes the numbers of the app into the header.
+  package static func write(_ numbers: AppNumbers, in db: Database) throws {
+    // A new file has zeros.
+    if numbers == AppNumbers() { return }
+    try db.execute(sql: "PRAGMA user_version = \(numbers.userVersion)")
+    try db.execute(sql: "PRAGMA application_id = \(numbers.applicationID)")
+  }
+
   /// Writes `Z_METADATA`, and `Z_MODELCACHE` if there is an archive of the model, deflated.
   package static func writeMetadata(
     _ metadata: StoreMetadata, modelCache: [UInt8]?, in db: Database

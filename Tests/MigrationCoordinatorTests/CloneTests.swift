@@ -82,6 +82,14 @@ import Testing
     #expect(accounts.entities.allSatisfy { $0.rowsIn == $0.rowsOut })
   }
 
+  @Test(arguments: [EngineName.sql, .pages, .clone])
+  func `numbers of the app in the header stay`(engine: EngineName) async throws {
+    let given = try given("PRAGMA user_version = -7; PRAGMA application_id = 8")
+    _ = try await run(given, engine: engine)
+    let header = try StoreHeader(of: given.folder.appending("\(engine).sqlite"))
+    #expect(header.appNumbers == AppNumbers(userVersion: -7, applicationID: 8))
+  }
+
   @Test(arguments: [true, false])
   func `references that lead nowhere are counted, or nobody says that there are none`(
     isFull: Bool

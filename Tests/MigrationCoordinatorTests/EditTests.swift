@@ -123,12 +123,14 @@ import Testing
     arguments: Step.all.map { ($0, "") } + [
       (Step.all[0], "PRAGMA journal_mode = WAL"), (Step.all[3], "PRAGMA journal_mode = WAL"),
       (Step.all[3], "DELETE FROM ZBOOK WHERE Z_PK % 3 = 0"),
+      (Step.all[0], "PRAGMA user_version = 7; PRAGMA application_id = 8"),
     ])
   func `an edited store is what SQL makes, and becomes again what it was`(
     step: Step, change: String
   ) async throws {
     let given = try given(change, to: step.target)
     let before = try given.bytes(given.store)
+    let appNumbers = try StoreHeader(of: given.store).appNumbers
     let output = given.folder.appending("Other.sqlite")
     var other = given.request(output: output)
     other.engine = .sql
@@ -141,6 +143,9 @@ import Testing
     #expect(try contents(given.store) == contents(output))
     #expect(
       try StoreHeader(of: given.store).usesWAL == (change == "PRAGMA journal_mode = WAL"))
+    for store in [given.store, output] {
+      #expect(try StoreHeader(of: store).appNumbers == appNumbers)
+    }
     let upkeep = try StoreUpkeep(of: given.store)
     #expect(try upkeep.contents().kept.map(\.state) == [.whole])
     let done = try upkeep.rollBack()

@@ -55,12 +55,22 @@ import Testing
     ("ALTER TABLE ZTAG ADD COLUMN ZMORE INTEGER", .columnExtra),
     ("ALTER TABLE ZBOOK DROP COLUMN ZCOLOURS", .columnMissing),
     ("PRAGMA user_version = 3", .header),
+    ("PRAGMA application_id = 3", .header),
     ("PRAGMA journal_mode = WAL", .journalMode),
   ])
   func `one change is one difference of its kind`(sql: String, kind: Difference.Kind) throws {
     let given = try GivenStores()
     try given.change(sql)
     #expect(try given.kinds() == [kind: 1], "\(sql)")
+  }
+
+  @Test(arguments: ["user_version", "application_id"])
+  func `a number of the app that became 0 is a difference`(name: String) throws {
+    let given = try GivenStores()
+    try given.change("PRAGMA \(name) = 5", old: true)
+    #expect(try given.kinds() == [.header: 1])
+    try given.change("PRAGMA \(name) = 5")
+    #expect(try given.kinds() == [:])
   }
 
   @Test(arguments: ["zeroblob(8999999)", "replace(hex(zeroblob(4500000)), '00', 'ä')"])

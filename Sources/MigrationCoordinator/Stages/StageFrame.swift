@@ -28,7 +28,8 @@ struct StageFrame {
     if givesNewUUID { metadata.uuid = UUID().uuidString }
     store = StoreFrame(
       metadata: metadata,
-      modelCache: archived.bytes, maxima: assessment.maxima(summary: nil))
+      modelCache: archived.bytes, maxima: assessment.maxima(summary: nil),
+      appNumbers: survey.header.appNumbers)
   }
 }
 

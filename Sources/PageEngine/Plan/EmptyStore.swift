@@ -75,6 +75,7 @@ struct EmptyStore: Sendable {
       try db.inSavepoint {
         try StoreWriter.writePrimaryKeys(schema, maxima: frame.maxima, in: db)
         try StoreWriter.writeMetadata(frame.metadata, modelCache: frame.modelCache, in: db)
+        try StoreWriter.write(frame.appNumbers, in: db)
         bytes = try StoreConnection.bytes(of: db)
         return .rollback
       }
