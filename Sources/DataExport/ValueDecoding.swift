@@ -124,7 +124,7 @@ private struct ArchiveWriter {
     case .uid(let value): return append(scalar: .integer(Int64(value)))
     case .array(let members), .set(let members): return list(members) { $0.append($1) }
     case .dictionary(let members):
-      return object(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }) {
+      return object(members.sorted { $0.key < $1.key }.map { ($0.key.text, $0.value) }) {
         $0.append($1)
       }
     }

@@ -31,6 +31,26 @@ package struct BinaryPropertyList: Hashable, Sendable {
     case set([Int])
     /// The numbers of keys and values, as many of one as of the other: the marker 0xdn.
     case dictionary(keys: [Int], values: [Int])
+
+    /// Whether two objects are equal; the bytes of their texts are compared.
+    package static func == (one: Self, other: Self) -> Bool {
+      switch (one, other) {
+      case (.null, .null): true
+      case (.boolean(let one), .boolean(let other)): one == other
+      case (.integer(let one), .integer(let other)): one == other
+      case (.unsigned(let one), .unsigned(let other)): one == other
+      case (.real(let one), .real(let other)): one == other
+      case (.date(let one), .date(let other)): one == other
+      case (.data(let one), .data(let other)): one == other
+      case (.string(let one), .string(let other)): one.hasBytes(of: other)
+      case (.uid(let one), .uid(let other)): one == other
+      case (.array(let one), .array(let other)): one == other
+      case (.set(let one), .set(let other)): one == other
+      case (.dictionary(let keys, let values), .dictionary(let otherKeys, let otherValues)):
+        keys == otherKeys && values == otherValues
+      default: false
+      }
+    }
   }
 
   /// The table; numbers of objects are indexes in it.

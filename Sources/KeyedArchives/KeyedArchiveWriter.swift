@@ -173,7 +173,7 @@ package struct KeyedArchiveWriter: Sendable {
       return table.append(.set(numbers))
     case .dictionary(let members):
       let sorted = members.sorted { $0.key < $1.key }
-      let keys = sorted.map { table.shared(.string($0.key)) }
+      let keys = sorted.map { table.shared(.string($0.key.text)) }
       let values = sorted.map { flatten($0.value, table: &table) }
       return table.append(.dictionary(keys: keys, values: values))
     }

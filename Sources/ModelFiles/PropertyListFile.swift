@@ -3,13 +3,13 @@ import KeyedArchives
 /// Reads the small property lists next to models, in any of the three formats.
 enum PropertyListFile {
   /// The dictionary in the file, nil if it is damaged.
-  static func dictionary(decoding bytes: [UInt8]) -> [String: PropertyList]? {
+  static func dictionary(decoding bytes: [UInt8]) -> [PropertyList.Key: PropertyList]? {
     if bytes.starts(with: "bplist".utf8) {
       return (try? PropertyList(decoding: bytes))?.dictionaryValue
     }
     let text = bytes.drop { $0 == 0x20 || ($0 >= 0x09 && $0 <= 0x0d) }
     if text.first == UInt8(ascii: "{") {
-      return OpenStepText(bytes).map { $0.entries.mapValues { .string($0) } }
+      return OpenStepText(bytes)?.entries
     }
     guard let tree = try? XMLTree(parsing: bytes, maximumElements: 100_000),
       tree.root.name == "plist", let first = tree.children(of: tree.root).first
@@ -38,12 +38,12 @@ enum PropertyListFile {
     case "dict":
       let members = tree.children(of: element)
       guard members.count.isMultiple(of: 2) else { return nil }
-      var result: [String: PropertyList] = [:]
+      var result: [PropertyList.Key: PropertyList] = [:]
       for index in stride(from: 0, to: members.count, by: 2) {
         guard members[index].name == "key",
           let value = value(element: members[index + 1], tree: tree, depth: depth + 1)
         else { return nil }
-        result[members[index].text] = value
+        result[PropertyList.Key(members[index].text)] = value
       }
       return .dictionary(result)
     default: return nil
@@ -55,7 +55,7 @@ enum PropertyListFile {
 ///
 /// Entries with a string are kept; anything nested is skipped by its brackets.
 private struct OpenStepText {
-  private(set) var entries: [String: String] = [:]
+  private(set) var entries: [PropertyList.Key: PropertyList] = [:]
   private var rest: Substring
 
   init?(_ bytes: [UInt8]) {
@@ -65,7 +65,7 @@ private struct OpenStepText {
     while !take("}") {
       guard let key = string(), take("=") else { return nil }
       if let value = string() {
-        entries[key] = value
+        entries[PropertyList.Key(key)] = .string(value)
       } else if !skipNested() {
         return nil
       }

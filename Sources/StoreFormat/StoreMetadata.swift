@@ -6,10 +6,10 @@ package struct StoreMetadata: Hashable, Sendable {
   /// `Z_UUID`, the identifier of the store, which a migration keeps.
   package var uuid: String
   /// `Z_PLIST`, with all keys that an application added.
-  package var plist: [String: PropertyList]
+  package var plist: [PropertyList.Key: PropertyList]
 
   /// Creates metadata from the two columns.
-  package init(uuid: String, plist: [String: PropertyList]) {
+  package init(uuid: String, plist: [PropertyList.Key: PropertyList]) {
     self.uuid = uuid
     self.plist = plist
   }
@@ -17,25 +17,28 @@ package struct StoreMetadata: Hashable, Sendable {
   /// Keys of `Z_PLIST` that belong to Core Data (docs/reference/store-format.md, "Metadata").
   package enum Key {
     /// The version hashes, by entity name.
-    package static let hashes = "NSStoreModelVersionHashes"
+    package static let hashes: PropertyList.Key = "NSStoreModelVersionHashes"
     /// The version of the hash algorithm, 3.
-    package static let hashesVersion = "NSStoreModelVersionHashesVersion"
+    package static let hashesVersion: PropertyList.Key = "NSStoreModelVersionHashesVersion"
     /// A digest of all version hashes, see `digest`.
-    package static let hashesDigest = "NSStoreModelVersionHashesDigest"
+    package static let hashesDigest: PropertyList.Key = "NSStoreModelVersionHashesDigest"
     /// Another digest of all version hashes, see `checksum`.
-    package static let checksum = "NSStoreModelVersionChecksumKey"
+    package static let checksum: PropertyList.Key = "NSStoreModelVersionChecksumKey"
     /// The model's version identifiers.
-    package static let identifiers = "NSStoreModelVersionIdentifiers"
+    package static let identifiers: PropertyList.Key = "NSStoreModelVersionIdentifiers"
     /// The version of Core Data that wrote the store last.
-    package static let frameworkVersion = "NSPersistenceFrameworkVersion"
+    package static let frameworkVersion: PropertyList.Key = "NSPersistenceFrameworkVersion"
     /// The store type, `SQLite`.
-    package static let type = "NSStoreType"
+    package static let type: PropertyList.Key = "NSStoreType"
     /// The auto-vacuum level of the database, `2` for incremental.
-    package static let autoVacuum = "_NSAutoVacuumLevel"
+    package static let autoVacuum: PropertyList.Key = "_NSAutoVacuumLevel"
     /// Marks a store whose lightweight migration left work for later.
-    package static let deferredMigration =
+    package static let deferredMigration: PropertyList.Key =
       "NSPersistentStoreDeferredLightweightMigrationOptionKey"
   }
+
+  /// The keys of `Z_PLIST`, sorted.
+  package var keys: [String] { plist.keys.sorted().map(\.text) }
 
   /// The bytes of `Z_METADATA.Z_PLIST`, a binary property list.
   package var encoded: [UInt8] { PropertyList.dictionary(plist).encoded() }
@@ -44,9 +47,10 @@ package struct StoreMetadata: Hashable, Sendable {
   ///
   /// Entries that are not hashes are left out.
   package var versionHashes: [String: VersionHash] {
-    (plist[Key.hashes]?.dictionaryValue ?? [:]).compactMapValues {
-      $0.dataValue.flatMap { VersionHash(bytes: $0) }
+    let hashes = (plist[Key.hashes]?.dictionaryValue ?? [:]).compactMap { name, value in
+      value.dataValue.flatMap { VersionHash(bytes: $0) }.map { (name.text, $0) }
     }
+    return Dictionary(hashes, uniquingKeysWith: { first, _ in first })
   }
 
   /// The version of the hash algorithm, nil if the store has none.
@@ -71,7 +75,7 @@ package struct StoreMetadata: Hashable, Sendable {
     hashes: [String: VersionHash], versionIdentifiers: [String]
   ) -> StoreMetadata {
     var result = self
-    result.plist[Key.hashes] = .dictionary(hashes.mapValues { .data($0.bytes) })
+    result.plist[Key.hashes] = .hashes(hashes)
     result.plist[Key.hashesVersion] = .integer(3)
     result.plist[Key.hashesDigest] = .string(hashes.digest)
     result.plist[Key.checksum] = .string(hashes.checksum)
@@ -80,5 +84,13 @@ package struct StoreMetadata: Hashable, Sendable {
     result.plist[Key.autoVacuum] = .string("2")
     result.plist[Key.deferredMigration] = nil
     return result
+  }
+}
+
+extension PropertyList {
+  /// The version hashes of a model, by entity name.
+  package static func hashes(_ hashes: [String: VersionHash]) -> Self {
+    .dictionary(
+      Dictionary(uniqueKeysWithValues: hashes.map { (Key($0.key), .data($0.value.bytes)) }))
   }
 }

@@ -130,6 +130,23 @@ import Testing
     #expect(try given.names == ["Notes.xcdatamodeld", "Store.sqlite", "Other", "Link.sqlite"])
   }
 
+  #if os(Linux)
+    @Test func `names that are only canonically equal are two`() async throws {
+      let given = try GivenStore(Model.note, Model.longNote)
+      let folder = given.folder.appending(path: "Migrated")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      let stores = ["caf\u{E9}.sqlite", "cafe\u{301}.sqlite"].map {
+        FilePath(given.folder.path).appending($0)
+      }
+      for (number, store) in zip(1..., stores) {
+        try given.makeStore(of: "1", objects: Int64(number), at: URL(filePath: store.string))
+      }
+      let ends = try await series(given, to: folder).run(stores)
+      #expect(ends.map { $0.result?.rows } == [1, 2])
+      #expect(ends.compactMap { $0.result?.outcome } == [.migrated, .migrated])
+    }
+  #endif
+
   @Test func `stores that a cancelled series has not begun with are left, and told`() async throws {
     let given = try GivenStore(Model.note, Model.longNote)
     let stores = try stores(given)

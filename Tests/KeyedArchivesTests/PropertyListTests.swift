@@ -21,6 +21,25 @@ import Testing
     #expect(PropertyList.array([long, long, long]).encoded().count < 1100)
   }
 
+  @Test func `texts that are only canonically equal stay two`() throws {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    let list = PropertyList.dictionary([
+      PropertyList.Key(composed): .string("one"), PropertyList.Key(decomposed): .string("other"),
+      "texts": .array([.string(composed), .string(decomposed)]),
+    ])
+    let read = try PropertyList(decoding: list.encoded())
+    #expect(read == list)
+    let members = try #require(read.dictionaryValue)
+    #expect(members.count == 3)
+    #expect(members[PropertyList.Key(decomposed)] == .string("other"))
+    let texts = members["texts"]?.arrayValue ?? []
+    #expect(
+      texts.map { Array(($0.stringValue ?? "").utf8) }
+        == [composed, decomposed].map { Array($0.utf8) })
+    #expect(PropertyList.string(composed) != .string(decomposed))
+    #expect(PropertyList.Key(composed) != PropertyList.Key(decomposed))
+  }
+
   @Test func `a cycle is refused`() {
     let list = BinaryPropertyList(objects: [.array([1]), .array([0])], top: 0)
     #expect(throws: PropertyListError(.cycle, at: 0)) {

@@ -31,9 +31,11 @@ struct CachedModel {
     let values = try #require(try PropertyList(decoding: metadata).dictionaryValue)
     frameworkVersion = try #require(values["NSPersistenceFrameworkVersion"]?.integerValue)
     let versions = try #require(values["NSStoreModelVersionHashes"]?.dictionaryValue)
-    hashes = versions.mapValues { value in
-      value.dataValue.flatMap { VersionHash(bytes: $0) }?.hexadecimal ?? "not a hash"
-    }
+    hashes = Dictionary(
+      uniqueKeysWithValues: versions.map { name, value in
+        let hash = value.dataValue.flatMap { VersionHash(bytes: $0) }
+        return (name.text, hash?.hexadecimal ?? "not a hash")
+      })
     digest = values["NSStoreModelVersionHashesDigest"]?.stringValue
     checksum = values["NSStoreModelVersionChecksumKey"]?.stringValue
     archive = try cache.map { try Self.inflated($0) }

@@ -48,7 +48,8 @@ import Testing
     #expect(read.versionHashes == hashes)
     #expect(read.versionIdentifiers == ["v2"])
     #expect(read.frameworkVersion == 1344 && read.hashesVersion == 3)
-    for key in ["mine", "date", "bytes", "deep"] { #expect(read.plist[key] == old.plist[key]) }
+    let keys: [PropertyList.Key] = ["mine", "date", "bytes", "deep"]
+    for key in keys { #expect(read.plist[key] == old.plist[key]) }
     #expect(read.plist[StoreMetadata.Key.deferredMigration] == nil)
   }
 

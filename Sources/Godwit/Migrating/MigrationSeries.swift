@@ -124,14 +124,15 @@ public struct MigrationSeries: Sendable {
       }
     }
     var files: [FileStatus.Identity: FilePath] = [:]
-    var names: [String: FilePath] = [:]
+    // Strings would be one name where only their bytes differ, as é has two forms.
+    var names: [FilePath.Component: FilePath] = [:]
     for store in stores {
       let status = try? Files.fileStatusIfPresent(store)
       if let status, let other = files.updateValue(store, forKey: status.identity) {
         throw MigrationFailure(
           .usage, "\(store) and \(other) are the same file: name it once.")
       }
-      guard outputFolder != nil, let name = store.lastComponent?.string else { continue }
+      guard outputFolder != nil, let name = store.lastComponent else { continue }
       if let other = names.updateValue(store, forKey: name) {
         throw MigrationFailure(
           .usage, "\(store) and \(other) have the same name: migrate them to different folders.")

@@ -181,7 +181,7 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     bytes = access.fingerprint.bytes
     let support = SupportFolder.path(of: try Files.resolved(path))
     externalFiles = try ExternalFiles(in: ExternalDataFolder.files(support: support))
-    metadataKeys = metadata.plist.keys.sorted()
+    metadataKeys = metadata.keys
     entities = try Self.entities(
       reader: reader, catalog: catalog, schema: resolved?.schema, metadata: metadata)
     joinTables = try Self.joinTables(reader: reader, catalog: catalog)

@@ -93,7 +93,7 @@ extension VerificationRun {
   struct Metadata {
     var version: RawValue
     var uuid: RawValue
-    var plist: [String: PropertyList]
+    var plist: [PropertyList.Key: PropertyList]
   }
 
   /// The contents of `Z_METADATA`, nil if they cannot be decoded.
@@ -145,7 +145,7 @@ extension VerificationRun {
       note(
         .init(
           Self.modelKeys.contains(key) ? .metadata : .metadataKey, table: "Z_METADATA",
-          column: RawValue.escaped(key.utf8), expected: Self.text(value: expected),
+          column: RawValue.escaped(key.text.utf8), expected: Self.text(value: expected),
           actual: Self.text(value: actual)))
     }
   }
@@ -160,16 +160,18 @@ extension VerificationRun {
   }
 
   /// The keys that describe the model, whose values a migration changes.
-  private static let modelKeys: Set<String> = [
+  private static let modelKeys: Set<PropertyList.Key> = [
     StoreMetadata.Key.hashesVersion, StoreMetadata.Key.hashesDigest, StoreMetadata.Key.checksum,
     StoreMetadata.Key.identifiers, StoreMetadata.Key.type, StoreMetadata.Key.autoVacuum,
     StoreMetadata.Key.deferredMigration,
   ]
 
   /// The property list that the old store should have under the new version.
-  private func restated(_ plist: [String: PropertyList]) -> [String: PropertyList] {
+  private func restated(_ plist: [PropertyList.Key: PropertyList]) -> [PropertyList.Key:
+    PropertyList]
+  {
     var result = plist
-    result[StoreMetadata.Key.hashes] = .dictionary(order.hashes.mapValues { .data($0.bytes) })
+    result[StoreMetadata.Key.hashes] = .hashes(order.hashes)
     result[StoreMetadata.Key.hashesVersion] = .integer(3)
     result[StoreMetadata.Key.hashesDigest] = .string(order.hashes.digest)
     result[StoreMetadata.Key.checksum] = .string(order.hashes.checksum)
@@ -182,7 +184,7 @@ extension VerificationRun {
   }
 
   private func compareHashes(
-    _ wanted: [String: PropertyList], found: [String: PropertyList]
+    _ wanted: [PropertyList.Key: PropertyList], found: [PropertyList.Key: PropertyList]
   ) {
     let expected = wanted[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
     let actual = found[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
@@ -190,7 +192,7 @@ extension VerificationRun {
       if Self.bytes(value: expected[name]) == Self.bytes(value: actual[name]) { continue }
       note(
         .init(
-          .versionHash, table: "Z_METADATA", column: name,
+          .versionHash, table: "Z_METADATA", column: name.text,
           expected: Self.text(value: expected[name]),
           actual: Self.text(value: actual[name])))
     }
