@@ -1,4 +1,4 @@
-import Mapping
+package import Mapping
 import ObjectModel
 package import Schema
 
@@ -9,11 +9,14 @@ package import Schema
 package struct HistoryCompiler {
   private let source: StoreSchema
   private let destination: StoreSchema
+  private let origins: AttributeOrigins
 
-  /// Takes the schemas of the stores; where either has no history, there is nothing to compile.
-  package init(source: StoreSchema, destination: StoreSchema) {
+  /// Takes the schemas of the stores, and the mappings between them in their order; where either
+  /// store has no history, there is nothing to compile.
+  package init(source: StoreSchema, destination: StoreSchema, mappings: [MappingModel]) {
     self.source = source
     self.destination = destination
+    origins = AttributeOrigins(mappings: mappings)
   }
 
   /// The programs of all history tables of the destination.
@@ -51,7 +54,9 @@ package struct HistoryCompiler {
     where pairs.last?.source != entity.source {
       pairs.append(.init(source: entity.source, destination: entity.destination))
     }
-    let changes = pairs.map { EntityChange($0, source: source, destination: destination) }
+    let changes = pairs.map {
+      EntityChange($0, source: source, destination: destination, origins: origins)
+    }
     let columns = table.columns.dropFirst(3).map { column in
       ColumnProgram(
         name: column.name, type: column.type,
@@ -78,7 +83,10 @@ private struct EntityChange {
   let preserved: [Int?]
   let keepsTombstones: Bool
 
-  init(_ numbers: TableProgram.Renumbering, source: StoreSchema, destination: StoreSchema) {
+  init(
+    _ numbers: TableProgram.Renumbering, source: StoreSchema, destination: StoreSchema,
+    origins: AttributeOrigins
+  ) {
     self.numbers = numbers
     let before = source.changedEntity(number: numbers.source)
     let after = destination.changedEntity(number: numbers.destination)
@@ -88,8 +96,9 @@ private struct EntityChange {
     }
     let masks = MaskChange(from: before.layout, to: after.layout)
     mask = masks.isIdentity ? nil : masks
-    preserved = after.preserved.map { before.preserved.firstIndex(of: $0) }
-    keepsTombstones = before.preserved == after.preserved
+    let origin = origins.origin(from: before.entity, to: after.entity)
+    preserved = after.preserved.map { origin($0).flatMap(before.preserved.firstIndex) }
+    keepsTombstones = preserved == Array(before.preserved.indices)
   }
 
   func operation(_ column: String, existing: Set<String>) -> ColumnOperation {
@@ -113,15 +122,56 @@ private struct EntityChange {
   }
 }
 
+/// The attributes of a source that those of a destination continue, through consecutive mappings.
+private struct AttributeOrigins {
+  let mappings: [MappingModel]
+
+  /// Returns a function from attributes of a destination entity to those of a source entity.
+  func origin(from source: Entity, to destination: Entity) -> (String) -> String? {
+    var steps: [EntityMapping] = []
+    var name = source.name
+    for (place, mapping) in mappings.enumerated() {
+      // An entity that is divided is so by the only mapping.
+      let isLast = place == mappings.count - 1
+      let found =
+        isLast
+        ? mapping.maker(from: name, to: destination.name)
+        : mapping.makers(ofSource: name).first
+      guard let found, let next = found.destinationEntityName else { return { $0 } }
+      steps.append(found)
+      name = next
+    }
+    return { attribute in
+      steps.reversed().reduce(attribute as String?) { name, step in
+        name.flatMap(step.continuedAttribute)
+      }
+    }
+  }
+}
+
+extension EntityMapping {
+  /// The attribute of the source that one of the destination continues; nil for a new one.
+  fileprivate func continuedAttribute(_ name: String) -> String? {
+    var others: Set<String> = []
+    for mapping in attributeMappings {
+      guard case .attribute(let origin, _) = mapping.origin else { continue }
+      if mapping.name == name { return origin }
+      others.insert(origin)
+    }
+    // A value that is set or computed replaces none of a deleted object.
+    return others.contains(name) ? nil : name
+  }
+}
+
 extension StoreSchema {
   fileprivate func changedEntity(
     number: Int64
-  ) -> (layout: HistoryLayout, preserved: [String])? {
+  ) -> (entity: Entity, layout: HistoryLayout, preserved: [String])? {
     guard let name = numbers[EntityNumber(rawValue: number)], let entity = model.entity(name: name),
       let table = table(of: entity)
     else { return nil }
     return (
-      HistoryLayout(of: entity, table: table, in: model),
+      entity, HistoryLayout(of: entity, table: table, in: model),
       HistoryTables.preserved(of: entity, in: model)
     )
   }

@@ -311,12 +311,53 @@ import Testing
           (SELECT count(*) FROM Z_PRIMARYKEY WHERE Z_ENT > 16000)
         """, in: given.store) == [[0.databaseValue, 0.databaseValue, 0.databaseValue]])
   }
+
+  /// The versions that an album becomes, and the tombstones of a deleted one: `c` was its code, `An
+  /// album` its title.
+  private static let renamings: [([[Attribute]], [String?])] = [
+    ([[.preserved("key", was: "code"), .preserved("title")]], ["c", "An album"]),
+    ([[.preserved("code"), .preserved("a", was: "title")]], ["An album", "c"]),
+    ([[.preserved("note", was: "code"), .preserved("code", was: "title")]], ["An album", "c"]),
+    ([[.optional("code"), .preserved("title")]], ["An album", "An album"]),
+    (
+      [
+        [.preserved("z", was: "code"), .preserved("title")],
+        [.preserved("z"), .preserved("alpha"), .preserved("title")],
+      ], [nil, "An album", "c"]
+    ),
+  ]
+
+  @Test(arguments: renamings, [EngineName.sql, .pages, .clone, .edit])
+  func `tombstones follow attributes that have other names`(
+    renaming: (versions: [[Attribute]], tombstones: [String?]), engine: EngineName
+  ) async throws {
+    func model(_ attributes: [Attribute]) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        Entity("Album", attributes), Entity("Moment", [.optional("name")]),
+        Entity("Photo", [.optional("name"), .optional("size", .integer32)]))
+    }
+    let models = try renaming.versions.map(model)
+    let given = try given(
+      from: model([.preserved("code"), .preserved("title")]), to: #require(models.last))
+    var request = given.request()
+    if models.count > 1 {
+      let own = try model([.preserved("code"), .preserved("title")])
+      request.target = [try given.bundle(of: [own] + models)]
+      request.isProgressive = true
+    }
+    request.engine = engine
+    _ = try await given.run(request)
+    let columns = renaming.tombstones.indices.map { "ZTOMBSTONE\($0)" }
+    let found = try cells(
+      "SELECT \(columns.joined(separator: ", ")) FROM ACHANGE WHERE Z_PK = 13", in: given.store)
+    #expect(found == [renaming.tombstones.map { $0?.databaseValue ?? .null }])
+  }
 }
 
 extension Attribute {
   /// A text that outlives its object in the history.
-  fileprivate static func preserved(_ name: String) -> Attribute {
-    var attribute = optional(name)
+  fileprivate static func preserved(_ name: String, was: String? = nil) -> Attribute {
+    var attribute = optional(name, was: was)
     attribute.preservesValueAfterDeletion = true
     return attribute
   }

@@ -62,7 +62,7 @@ def check_step(tool, bundle, name, version, rows, folder):
         content = mapping.apply(read_content(store, layout))
         migrated = Store(result)
         found = differences(migrated, content, Layout(new)) + identity(store, migrated)
-        found += history.differences(store.db, migrated.db, mapping.entities, layout, Layout(new))
+        found += history.differences(store.db, migrated.db, mapping, layout, Layout(new))
     unchanged(before, os.path.dirname(source))
     return found
 

@@ -197,10 +197,10 @@ def rows(db, table):
 def differences(old, new, mapping, source, destination):
     """Where the history of a migrated store is not what the old one leads to.
 
-    `mapping` gives the old name of each entity by the new one."""
+    `mapping` pairs entities and properties of the two models."""
     numbers = (source.model.numbers, destination.model.numbers)
     names = {n: name for name, n in numbers[0].items()}
-    become = {before: after for after, before in mapping.items()}
+    become = {before: after for after, before in mapping.entities.items()}
     known = {}
     found = []
     before, after = rows(old, CHANGES), rows(new, CHANGES)
@@ -214,7 +214,7 @@ def differences(old, new, mapping, source, destination):
             found.append(f"change {k} of {name} is gone")
             continue
         if name not in known:
-            known[name] = Pair(source, name, destination, become[name])
+            known[name] = Pair(source, name, destination, become[name], mapping)
         found += known[name].differences(row, other)
     found += [f"change {k} comes from nowhere" for k in after]
     for table in (TRANSACTIONS, STRINGS):
@@ -233,7 +233,7 @@ def differences(old, new, mapping, source, destination):
 class Pair:
     """An entity before and after a migration."""
 
-    def __init__(self, source, name, destination, other):
+    def __init__(self, source, name, destination, other, mapping):
         self.name, self.number = name, destination.model.numbers[other]
         (self.old, before), (self.new, after) = slots(source, name), slots(destination, other)
         # Bits whose owner is not known for certain, before and after.
@@ -243,7 +243,12 @@ class Pair:
                     for layout, e in ((source, name), (destination, other))]
         self.same = self.old == self.new and elements[0] == elements[1]
         self.vague = any(elements)
-        self.stones = (preserved(source.model, name), preserved(destination.model, other))
+        stones = preserved(source.model, name)
+        pairs = mapping.properties.get(other, {})
+        # A transient attribute has no pair.
+        origins = [pairs.get(n, n if n not in pairs.values() else None)
+                   for n in preserved(destination.model, other)]
+        self.stones = [stones.index(o) if o in stones else None for o in origins]
 
     def differences(self, row, other):
         out = [f"change {row['Z_PK']} of {self.name}: {c} is {other[c]} instead of {wanted}"
@@ -251,11 +256,8 @@ class Pair:
                                  for c in FIRST if c != "ZCOLUMNS") if other[c] != wanted]
         out += self.mask_differences(row, other)
         count = sum(c.startswith("ZTOMBSTONE") for c in other)
-        before, after = self.stones
         for n in range(count):
-            origin = n
-            if before != after and n < len(after):
-                origin = before.index(after[n]) if after[n] in before else None
+            origin = self.stones[n] if n < len(self.stones) else n
             wanted = None if origin is None else row.get(f"ZTOMBSTONE{origin}")
             if other[f"ZTOMBSTONE{n}"] != wanted:
                 out.append(f"change {row['Z_PK']}: tombstone {n} is {other[f'ZTOMBSTONE{n}']} "

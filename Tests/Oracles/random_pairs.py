@@ -209,7 +209,7 @@ def check(tool, seed, folder):
     if form.history:
         given = Store(copy_store(store, os.path.join(folder, "read-history")))
         found += history.differences(
-            given.db, sqlite3.connect(copies[0][1]), mapping.entities, Layout(mapping.source),
+            given.db, sqlite3.connect(copies[0][1]), mapping, Layout(mapping.source),
             Layout(mapping.destination))
         for _, copy in copies:
             history.settle(copy)

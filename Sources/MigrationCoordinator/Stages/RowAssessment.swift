@@ -107,7 +107,9 @@ package struct RowAssessment: Sendable {
     program =
       refusals.isEmpty
       ? before.map {
-        Self.completed($0, from: survey.schema, to: destination, keepsHistory: rules.keepsHistory)
+        Self.completed(
+          $0, from: survey.schema, to: destination, by: steps.map(\.mapping),
+          keepsHistory: rules.keepsHistory)
       } : nil
     (self.references, self.destination) = (counts, destination)
     oneSided = try SharedReferences(survey: survey, destination: destination).defects(of: program)
@@ -134,13 +136,14 @@ package struct RowAssessment: Sendable {
   /// Adds what is derived from the tables that a program makes, and history.
   private static func completed(
     _ program: MigrationProgram, from source: StoreSchema, to destination: StoreSchema,
-    keepsHistory: Bool
+    by mappings: [MappingModel], keepsHistory: Bool
   ) -> MigrationProgram {
     var result = program
     result.derived = DerivedCompiler(source: source, destination: destination)
       .recomputed(tables: program.tables)
     if keepsHistory {
-      let compiler = HistoryCompiler(source: source, destination: destination)
+      let compiler = HistoryCompiler(
+        source: source, destination: destination, mappings: mappings)
       result.tables += compiler.programs(tables: program.tables)
     }
     return result

@@ -203,13 +203,24 @@ private struct HistoryRoute {
       let match = StepMatch(MappingInference(from: step.source, to: step.destination))
       return { match.destination(of: $0) }
     }
+    let origins = steps.map { Origins($0) }
     var entities: [String: String] = [:]
     var pairs: [Int64: HistoryPair] = [:]
     for entity in source.model.entities {
-      let end = matches.reduce(entity.name as String?) { name, next in name.flatMap(next) }
-      guard let name = end, let other = destination.model.entity(name: name),
+      var names: [String] = [entity.name]
+      for next in matches { if let name = names.last.flatMap(next) { names.append(name) } }
+      guard names.count == matches.count + 1, let name = names.last,
+        let other = destination.model.entity(name: name),
         let number = source.numbers[entity.name],
-        let pair = HistoryPair(entity, in: source, to: other, in: destination)
+        let pair = HistoryPair(
+          entity, in: source, to: other, in: destination,
+          origin: { attribute in
+            zip(origins, zip(names, names.dropFirst())).reversed()
+              .reduce(attribute as String?) { attribute, step in
+                let (origins, (old, new)) = step
+                return attribute.flatMap { origins.attribute($0, of: new, from: old) }
+              }
+          })
       else { continue }
       entities[entity.name] = name
       pairs[number.rawValue] = pair
@@ -227,12 +238,14 @@ private struct HistoryPair {
   let name: String
   private let old: HistoryLayout
   private let new: HistoryLayout
-  private let preserved: (old: [String], new: [String])
+  /// The places of the old tombstones that the new ones continue; nil for new ones.
+  private let origins: [Int?]
   /// Properties of the new entity whose bits cannot be distinguished.
   private let unclear: Set<String>
 
   init?(
-    _ entity: Entity, in source: StoreSchema, to other: Entity, in destination: StoreSchema
+    _ entity: Entity, in source: StoreSchema, to other: Entity, in destination: StoreSchema,
+    origin: (String) -> String?
   ) {
     guard let number = destination.numbers[other.name]?.rawValue,
       let before = source.table(of: entity), let after = destination.table(of: other)
@@ -242,17 +255,14 @@ private struct HistoryPair {
     let layout = HistoryLayout(of: other, table: after, in: destination.model)
     new = layout
     unclear = Set(layout.clusters.flatMap { $0.map { layout.slots[$0].name } })
-    preserved = (
-      HistoryTables.preserved(of: entity, in: source.model),
-      HistoryTables.preserved(of: other, in: destination.model)
-    )
+    let preserved = HistoryTables.preserved(of: entity, in: source.model)
+    origins = HistoryTables.preserved(of: other, in: destination.model).map { name in
+      origin(name).flatMap { preserved.firstIndex(of: $0) }
+    }
   }
 
   /// The tombstone of the old store that one of the new store continues; nil for none.
-  func tombstone(_ place: Int) -> Int? {
-    guard preserved.old != preserved.new, place < preserved.new.count else { return place }
-    return preserved.old.firstIndex(of: preserved.new[place])
-  }
+  func tombstone(_ place: Int) -> Int? { place < origins.count ? origins[place] : place }
 
   /// Whether the new mask has to name properties that may not have been updated.
   func mayWiden(_ mask: RawValue) -> Bool {

@@ -228,6 +228,14 @@ struct Origins {
   }
 
   subscript(_ entity: String) -> [Origin] { entities[entity] ?? [] }
+
+  /// The attribute of a source entity that one of a destination entity continues.
+  ///
+  /// One that is set or computed continues that of its name, unless another one does.
+  func attribute(_ name: String, of destination: String, from source: String) -> String? {
+    guard let found = self[destination].first(where: { $0.entity == source }) else { return nil }
+    return found.properties[name] ?? (found.properties.values.contains(name) ? nil : name)
+  }
 }
 
 /// Writes the store that an inferred step makes of another one.
