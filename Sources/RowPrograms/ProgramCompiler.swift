@@ -9,6 +9,7 @@ package struct ProgramCompiler {
   let destination: StoreSchema
   let calls: RowCalls?
   private let mappings: [String?: [EntityMapping]]
+  private let families: FamilyMakers
 
   /// Takes the source's schema with the names that the store really uses, and what of the mapping
   /// expressions and policies compute row by row.
@@ -20,13 +21,49 @@ package struct ProgramCompiler {
     self.source = source
     self.destination = destination
     mappings = Dictionary(grouping: mapping.entityMappings, by: \.destinationEntityName)
+    families = FamilyMakers(mapping)
+  }
+
+  /// What mappings make of families of entities, found once for each pair of families: each mapping
+  /// of a large family has relationships to it.
+  private final class FamilyMakers {
+    struct Families: Hashable {
+      var source: String
+      var destination: String
+    }
+
+    let bySource: [String: [EntityMapping]]
+    var makers: [Families: [EntityMapping]] = [:]
+    var numbers: [Families: [TableProgram.Renumbering]] = [:]
+    var untaken: [Families: UntakenRows?] = [:]
+
+    init(_ mapping: MappingModel) {
+      let makers = mapping.entityMappings.filter {
+        $0.makesObjects && $0.destinationEntityName != nil && $0.newObjects == nil
+      }
+      bySource = Dictionary(grouping: makers, by: { $0.sourceEntityName ?? "" })
+    }
+
+    /// The known value of two families, or the one that a body finds.
+    func value<Value>(
+      _ path: ReferenceWritableKeyPath<FamilyMakers, [Families: Value]>, source: String,
+      destination: String, find: () -> Value
+    ) -> Value {
+      let families = Families(source: source, destination: destination)
+      if let known = self[keyPath: path][families] { return known }
+      let found = find()
+      self[keyPath: path][families] = found
+      return found
+    }
   }
 
   /// The rows of a source entity's family from which no mapping makes objects of a destination
   /// family; nil if the entity number alone identifies them.
   func untaken(ofFamily name: String, within: String) -> UntakenRows? {
-    let makers = makers(ofFamily: name, within: within)
-    return makers.contains(where: \.isFiltered) ? untaken(by: makers, of: name) : nil
+    families.value(\.untaken, source: name, destination: within) {
+      let makers = makers(ofFamily: name, within: within)
+      return makers.contains(where: \.isFiltered) ? untaken(by: makers, of: name) : nil
+    }
   }
 
   private func untaken(by makers: [EntityMapping], of entity: String) -> UntakenRows? {
@@ -37,10 +74,12 @@ package struct ProgramCompiler {
 
   /// The mappings that make what a family of the destination holds of a source entity's family.
   private func makers(ofFamily name: String, within: String) -> [EntityMapping] {
-    let family = Set(destination.model.family(of: within).map(\.name))
-    return source.model.family(of: name).filter { !$0.isAbstract }.flatMap {
-      mapping.makers(ofSource: $0.name)
-    }.filter { $0.destinationEntityName.map(family.contains) ?? false }
+    families.value(\.makers, source: name, destination: within) {
+      let family = Set(destination.model.family(of: within).map(\.name))
+      return source.model.family(of: name).filter { !$0.isAbstract }.flatMap {
+        families.bySource[$0.name] ?? []
+      }.filter { $0.destinationEntityName.map(family.contains) ?? false }
+    }
   }
 
   /// Compiles; throws where data are held in a form from which the wanted one cannot be made.
@@ -248,15 +287,20 @@ package struct ProgramCompiler {
   /// The numbers of a source entity's family that have a place in a family of the destination;
   /// where several mappings take objects of one, each with the rows that it does not stand for.
   func renumberings(ofFamily name: String, within: String) -> [TableProgram.Renumbering] {
-    let makers = makers(ofFamily: name, within: within)
-    return makers.compactMap { maker in
-      guard let old = maker.sourceEntityName, let from = source.numbers[old],
-        let to = maker.destinationEntityName.flatMap({ destination.numbers[$0] })
-      else { return nil }
-      let isShared = makers.contains { $0.sourceEntityName == old && $0.name != maker.name }
-      return .init(
-        source: from.rawValue, destination: to.rawValue,
-        others: isShared ? untaken(by: [maker], of: old) : nil)
+    families.value(\.numbers, source: name, destination: within) {
+      let makers = makers(ofFamily: name, within: within)
+      let names = makers.reduce(into: [:]) { names, maker in
+        names[maker.sourceEntityName, default: Set()].insert(maker.name)
+      }
+      return makers.compactMap { maker in
+        guard let old = maker.sourceEntityName, let from = source.numbers[old],
+          let to = maker.destinationEntityName.flatMap({ destination.numbers[$0] })
+        else { return nil }
+        let isShared = names[old, default: []].count > 1
+        return .init(
+          source: from.rawValue, destination: to.rawValue,
+          others: isShared ? untaken(by: [maker], of: old) : nil)
+      }
     }
   }
 
