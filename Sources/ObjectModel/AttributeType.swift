@@ -123,11 +123,6 @@ package enum AttributeType: Int, Hashable, Sendable, Codable, CaseIterable {
       nil
     }
   }
-
-  /// The magnitudes besides 0 of numbers in floating point that become decimals.
-  ///
-  /// `NSDecimalNumber` has exponents from -128 to 127; what is larger would become `nan`.
-  package static let decimalMagnitudes: Range<Double> = 1e-128..<1e128
 }
 
 // What converting a number to another type may do; SQL for it is in ConversionSQL.swift.
@@ -138,8 +133,7 @@ extension AttributeType {
   /// Whether a value of this numeric type may have no place in the other.
   package func canOverflow(as new: AttributeType) -> Bool {
     switch (numberKind, new.numberKind) {
-    case (_, .boolean), (.boolean, _), (.integer, .real): false
-    case (_, .decimal): numberKind == .real
+    case (_, .boolean), (.boolean, _), (_, .decimal), (.integer, .real): false
     case (_, .real): new.greatestReal != nil
     case (.integer, .integer): !new.holds(all: integerRange)
     case (.real, .integer), (.decimal, .integer), (nil, _), (_, nil): true

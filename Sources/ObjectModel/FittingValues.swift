@@ -65,9 +65,7 @@ extension AttributeType {
     case .integer(let number): return "\(number)"
     case .decimal(let digits): return digits
     case .real(let number):
-      guard number == 0 || AttributeType.decimalMagnitudes.contains(number.magnitude) else {
-        throw .range
-      }
+      guard number.isFinite else { throw .range }
       return "\(number)"
     default: throw .kind
     }

@@ -16,11 +16,6 @@ extension AttributeType {
   /// An SQL test for numbers that do not fit this type even without their fraction.
   package func excludes(_ number: String) -> String {
     if let greatestReal { return "abs(\(number)) > \(greatestReal)" }
-    if self == .decimal {
-      let range = Self.decimalMagnitudes
-      return "typeof(\(number)) = 'real' AND \(number) <> 0 AND (abs(\(number)) >= "
-        + "\(range.upperBound) OR abs(\(number)) < \(range.lowerBound))"
-    }
     guard let integerRange, self != .boolean else { return "0" }
     guard integerRange != Int64.min...Int64.max else {
       return "typeof(\(number)) = 'real' AND (\(number) >= 9223372036854775808.0 "

@@ -76,10 +76,6 @@ final class CellEvaluator {
     case (.integer(let number), .real): return .double(number: Double(number))
     case (.real, .real): return value
     case (_, .real): return try affinity.asReal(value)
-    case (.real(let bits), .decimal):
-      let number = Double(bitPattern: bits)
-      let fits = number == 0 || AttributeType.decimalMagnitudes.contains(number.magnitude)
-      return fits ? value : .null
     case (_, .decimal), (_, nil): return value
     }
   }

@@ -174,15 +174,13 @@ final class RowRules: @unchecked Sendable {
     case .constant(let value): return constant(value, column: column)
     case .copy(let place, let other): return from(place, kind: .same, ifNull: other)
     case .number(let place, let type, let other):
-      let kind: CellTest.Kind
-      switch type.numberKind {
-      case .boolean: kind = .boolean
-      case .integer: kind = .integer
-      case .real: kind = .real
-      // The evaluator knows which numbers no decimal can hold.
-      case .decimal: return nil
-      case nil: kind = .same
-      }
+      let kind: CellTest.Kind =
+        switch type.numberKind {
+        case .boolean: .boolean
+        case .integer: .integer
+        case .real: .real
+        case .decimal, nil: .same
+        }
       return from(place, kind: kind, ifNull: other)
     case .tagged(let place, let other): return from(place, kind: .tagged, ifNull: other)
     case .untagged(let place, let other): return from(place, kind: .untagged, ifNull: other)
