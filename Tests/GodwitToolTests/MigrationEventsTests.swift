@@ -71,6 +71,21 @@ struct MigrationEventsTests {
       told(in: .migrating) == ["migrating", "planned", "begun 1", "done 1", "begun 2", "done 2"])
   }
 
+  @Test mutating func `the next phase waits once for the last work order's record`() {
+    _ = told(in: .planning)
+    #expect(told(in: .migrating) == ["migrating", "planned", "begun 1", "begun 2"])
+    #expect(told(in: .verifying) == [])
+    finish()
+    #expect(told(in: .verifying) == ["done 1", "done 2", "verifying"])
+  }
+
+  @Test mutating func `a record that is lost holds up no phase`() {
+    _ = told(in: .planning)
+    _ = told(in: .migrating)
+    #expect(told(in: .merging) == [])
+    #expect(told(in: .verifying) == ["verifying"])
+  }
+
   @Test mutating func `a migration without work has no plan`() {
     orders = []
     begin(workOrders: 0)

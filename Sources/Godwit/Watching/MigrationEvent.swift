@@ -54,6 +54,7 @@ public struct MigrationEvents: Sendable {
   private var phase: MigrationProgress.Phase?
   private var orders: [Int: MigrationProgress.WorkOrder] = [:]
   private var told: Double?
+  private var hasWaited = false
 
   /// Seconds between two events of progress.
   public static let pace = 5.0
@@ -69,6 +70,12 @@ public struct MigrationEvents: Sendable {
   public mutating func after(
     _ progress: MigrationProgress, at time: Double
   ) -> [MigrationEvent] {
+    // The record of the last work order may come just after that of the next phase.
+    let isAhead = progress.phase > .migrating && progress.phase < .done
+    if isAhead, !hasWaited, progress.workOrders.contains(where: { $0.state == .running }) {
+      hasWaited = true
+      return []
+    }
     var events: [MigrationEvent] = []
     // Work orders are done before another phase begins, whether anybody saw them at work or not.
     if progress.phase > .migrating {
