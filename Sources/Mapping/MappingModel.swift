@@ -24,10 +24,7 @@ package struct MappingModel: Hashable, Sendable, Codable {
 
   /// The mappings that make objects of a source entity, in processing order.
   package func makers(ofSource name: String) -> [EntityMapping] {
-    entityMappings.filter {
-      $0.makesObjects && $0.sourceEntityName == name && $0.destinationEntityName != nil
-        && $0.newObjects == nil
-    }
+    entityMappings.filter { $0.sourceEntityName == name && $0.isMaker }
   }
 
   /// The mapping that makes objects of one entity of those of another; nil if there is none.

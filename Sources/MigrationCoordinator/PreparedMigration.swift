@@ -35,9 +35,9 @@ package struct PreparedMigration: Sendable {
 
   /// A copy of the store that is read instead of it.
   enum Copy {
-    /// What was taken of a damaged store.
+    /// The readable rows of a damaged store.
     case salvaged
-    /// What choices have repaired.
+    /// The store with its defects repaired by choices.
     case repaired
   }
 

@@ -32,16 +32,14 @@ package struct ProgramCompiler {
       var destination: String
     }
 
-    let bySource: [String: [EntityMapping]]
+    let bySource: [String?: [EntityMapping]]
     var makers: [Families: [EntityMapping]] = [:]
     var numbers: [Families: [TableProgram.Renumbering]] = [:]
     var untaken: [Families: UntakenRows?] = [:]
 
     init(_ mapping: MappingModel) {
-      let makers = mapping.entityMappings.filter {
-        $0.makesObjects && $0.destinationEntityName != nil && $0.newObjects == nil
-      }
-      bySource = Dictionary(grouping: makers, by: { $0.sourceEntityName ?? "" })
+      bySource = Dictionary(
+        grouping: mapping.entityMappings.filter(\.isMaker), by: \.sourceEntityName)
     }
 
     /// The known value of two families, or the one that a body finds.

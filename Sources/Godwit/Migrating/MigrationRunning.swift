@@ -46,7 +46,7 @@ extension StoreMigration {
           progress(now)
         })
       telemetry.end(result)
-      // What was seen last need not be the end.
+      // The last progress may have come before the end.
       if let seen = last.withLock({ $0 }), seen.phase != .done { progress(seen.ended) }
       return result
     } catch {

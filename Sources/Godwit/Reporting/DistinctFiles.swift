@@ -6,7 +6,7 @@ package import SystemPackage
 ///
 /// A file may have several paths: by links, hard links and folders that are links.
 package struct DistinctFiles {
-  /// What a file is for.
+  /// The purpose of a file.
   package enum Use: Hashable, Sendable {
     case store, output, hold, report, receipt, page, junit, sarif, summary
 

@@ -303,6 +303,9 @@ extension EntityMapping {
       && kind != .add && kind != .remove
   }
 
+  /// Whether what it makes are the source objects themselves, as objects of another entity.
+  package var isMaker: Bool { makesObjects && destinationEntityName != nil && newObjects == nil }
+
   /// Whether it chooses among the objects of its source entity, by a predicate.
   package var isFiltered: Bool {
     makesObjects && predicate.map { $0 != ValueExpression.everything } ?? false

@@ -227,7 +227,7 @@ package struct MappingInference {
               destination: relationship.destinationEntityName),
             entity: declaring, property: relationship.name))
       }
-      // What the two ends of the old one hold may differ, and both are one in the new one.
+      // The two ends of the old one may hold different objects; the new one has a single set.
       if destination.isOwnInverse(relationship, of: match.new),
         !source.isOwnInverse(old, of: match.old)
       {

@@ -15,7 +15,7 @@ struct MadeOutput: Codable, Hashable {
   private var source: SourceFingerprint
   private var options: Options
   private var models: ModelChecksums
-  /// What it lacks of the store, which each command that finds it has to accept.
+  /// Its losses, which each command that finds it has to accept.
   let losses: MadeLosses
 
   /// The file of an output, whatever its name; without the number of its file system, which may be
