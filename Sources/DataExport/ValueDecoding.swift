@@ -146,7 +146,7 @@ private struct ArchiveWriter {
       bytes.append(UInt8(ascii: "\""))
       value.withUnsafeBytes { bytes.append(base64: $0) }
       bytes.append(UInt8(ascii: "\""))
-    case .string(let value): bytes.append(jsonString: value)
+    case .string(let value): bytes.append(jsonString: value.text)
     case .uid, .array, .set, .dictionary: return false
     }
     return true
@@ -165,7 +165,7 @@ private struct ArchiveWriter {
     guard case .dictionary = archive.object(id: id) else {
       return append(member: archive.object(id: id), of: archive)
     }
-    if let text = archive.string(id: id) { return append(scalar: .string(text)) }
+    if let text = archive.string(id: id) { return append(scalar: .string(ExactText(text))) }
     let name = (try? archive.className(id: id)) ?? nil
     return append(known: id, class: name, of: archive)
       ?? append(other: id, class: name, of: archive)
@@ -197,12 +197,12 @@ private struct ArchiveWriter {
       guard let value = (try? archive.data(key: "NS.uuidbytes", of: id)).flatMap(\.self),
         value.count == 16
       else { return nil }
-      return append(scalar: .string(AttributeValue.uuidText(bytes: value)))
+      return append(scalar: .string(ExactText(AttributeValue.uuidText(bytes: value))))
     case "NSURL":
       guard (try? archive.reference(key: "NS.base", of: id)).flatMap(\.self) == nil,
         let text = (try? archive.string(key: "NS.relative", of: id)).flatMap(\.self)
       else { return nil }
-      return append(scalar: .string(text))
+      return append(scalar: .string(ExactText(text)))
     default: return nil
     }
   }
@@ -213,7 +213,8 @@ private struct ArchiveWriter {
   ) -> Bool {
     let members = archive.members(id: id).filter { $0.key != "$class" }
       .sorted { $0.key < $1.key }
-    let first = name.map { [(key: "$class", value: BinaryPropertyList.Object.string($0))] } ?? []
+    let first =
+      name.map { [(key: "$class", value: BinaryPropertyList.Object.string(ExactText($0)))] } ?? []
     return object(first + members) { $0.append(member: $1, of: archive) }
   }
 

@@ -67,10 +67,10 @@ private struct ArchiveExtract {
     case .set(let members): return trees(members: members, depth: depth).map { .set($0) }
     case .dictionary(let keys, let values):
       guard let values = trees(members: values, depth: depth) else { return nil }
-      var result: [PropertyList.Key: PropertyList] = [:]
+      var result: [ExactText: PropertyList] = [:]
       for (key, value) in zip(keys, values) {
         guard case .string(let name) = archive.list.objects[key] else { return nil }
-        result[PropertyList.Key(name)] = value
+        result[name] = value
       }
       return .dictionary(result)
     }

@@ -22,7 +22,7 @@ package struct BinaryPropertyList: Hashable, Sendable {
     /// Bytes; their count is in the marker 0x4n or after 0x4f.
     case data([UInt8])
     /// A text, stored as ASCII (0x5n) or UTF-16 (0x6n).
-    case string(String)
+    case string(ExactText)
     /// The number of an object in a keyed archive: the marker 0x8n.
     case uid(Int)
     /// The numbers of the members: the marker 0xan.
@@ -31,26 +31,6 @@ package struct BinaryPropertyList: Hashable, Sendable {
     case set([Int])
     /// The numbers of keys and values, as many of one as of the other: the marker 0xdn.
     case dictionary(keys: [Int], values: [Int])
-
-    /// Whether two objects are equal; the bytes of their texts are compared.
-    package static func == (one: Self, other: Self) -> Bool {
-      switch (one, other) {
-      case (.null, .null): true
-      case (.boolean(let one), .boolean(let other)): one == other
-      case (.integer(let one), .integer(let other)): one == other
-      case (.unsigned(let one), .unsigned(let other)): one == other
-      case (.real(let one), .real(let other)): one == other
-      case (.date(let one), .date(let other)): one == other
-      case (.data(let one), .data(let other)): one == other
-      case (.string(let one), .string(let other)): one.hasBytes(of: other)
-      case (.uid(let one), .uid(let other)): one == other
-      case (.array(let one), .array(let other)): one == other
-      case (.set(let one), .set(let other)): one == other
-      case (.dictionary(let keys, let values), .dictionary(let otherKeys, let otherValues)):
-        keys == otherKeys && values == otherValues
-      default: false
-      }
-    }
   }
 
   /// The table; numbers of objects are indexes in it.
@@ -153,10 +133,11 @@ private struct BinaryPropertyListReader {
       return .data(Array(try take(length, position: &position)))
     case 0x5:
       let length = try length(low: low, position: &position)
-      return .string(String(decoding: try take(length, position: &position), as: UTF8.self))
+      return .string(
+        ExactText(String(decoding: try take(length, position: &position), as: UTF8.self)))
     case 0x6:
       let length = try length(low: low, position: &position)
-      return .string(try utf16(units: length, at: position))
+      return .string(ExactText(try utf16(units: length, at: position)))
     case 0x8 where low < 8:
       guard let uid = Int(exactly: Self.number(digits: try take(low + 1, position: &position)))
       else {

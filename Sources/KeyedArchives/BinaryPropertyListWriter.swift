@@ -40,7 +40,7 @@ extension BinaryPropertyList {
     case .data(let value):
       append(marker: 0x40, length: value.count, to: &bytes)
       bytes += value
-    case .string(let value): append(string: value, to: &bytes)
+    case .string(let value): append(string: value.text, to: &bytes)
     case .uid(let value):
       precondition(value >= 0, "a UID counts objects")
       let size = size(of: UInt64(value))

@@ -49,7 +49,7 @@ package struct KeyedArchive: Hashable, Sendable {
     guard case .dictionary(let keys, let values) = object(id: id) else { return [] }
     return zip(keys, values).compactMap { key, value in
       guard case .string(let name) = list.objects[key] else { return nil }
-      return (name, list.objects[value])
+      return (name.text, list.objects[value])
     }
   }
 
@@ -64,7 +64,7 @@ package struct KeyedArchive: Hashable, Sendable {
     guard let name = inline("$classname", of: description), case .string(let name) = name else {
       throw KeyedArchiveError(.wrongKind(key: "$classname"), object: description.rawValue)
     }
-    return name
+    return name.text
   }
 
   /// The object that a key refers to, nil if the key is absent or refers to `$null`.
@@ -121,11 +121,11 @@ package struct KeyedArchive: Hashable, Sendable {
   /// The text of a string or `NSMutableString`, nil for any other object.
   package func string(id: ID) -> String? {
     switch object(id: id) {
-    case .string(let text): return text
+    case .string(let text): return text.text
     case .dictionary:
       // NSMutableString keeps its text inline, under NS.string or, converted, under NS.bytes.
       switch inline("NS.string", of: id) ?? inline("NS.bytes", of: id) {
-      case .string(let text)?: return text
+      case .string(let text)?: return text.text
       case .data(let bytes)?: return String(validating: bytes, as: UTF8.self)
       default: return nil
       }
@@ -209,7 +209,7 @@ package struct KeyedArchive: Hashable, Sendable {
   ) -> Int? {
     guard case .dictionary(let keys, let values) = list.objects[index] else { return nil }
     for (name, value) in zip(keys, values) {
-      if case .string(let text) = list.objects[name], text == key { return value }
+      if case .string(let text) = list.objects[name], text.text == key { return value }
     }
     return nil
   }

@@ -70,7 +70,7 @@ package struct KeyedArchiveWriter: Sendable {
   }
 
   /// Adds a string, or returns an equal one.
-  package mutating func add(_ string: String) -> ID { scalar(object: .string(string)) }
+  package mutating func add(_ string: String) -> ID { scalar(object: .string(ExactText(string))) }
   /// Adds an integer, or returns an equal one.
   package mutating func add(_ integer: Int64) -> ID { scalar(object: .integer(integer)) }
   /// Adds a boolean, or returns an equal one.
@@ -126,7 +126,7 @@ package struct KeyedArchiveWriter: Sendable {
     numbers.reserveCapacity(entries.count)
     for entry in entries { numbers.append(Self.flatten(entry, table: &table)) }
     table.objects[objects] = .array(numbers)
-    let keys = ["$version", "$archiver", "$top", "$objects"].map { table.shared(.string($0)) }
+    let keys = ["$version", "$archiver", "$top", "$objects"].map { table.shared(key: $0) }
     let list = table.append(.dictionary(keys: keys, values: [version, archiver, top, objects]))
     return BinaryPropertyList(objects: table.objects, top: list).encoded()
   }
@@ -137,15 +137,15 @@ package struct KeyedArchiveWriter: Sendable {
     case .scalar(let scalar): return table.append(scalar)
     case .tree(let tree): return flatten(tree, table: &table)
     case .description(let chain):
-      let names = chain.map { table.shared(.string($0)) }
+      let names = chain.map { table.shared(key: $0) }
       let classes = table.append(.array(names))
-      let keys = ["$classname", "$classes"].map { table.shared(.string($0)) }
+      let keys = ["$classname", "$classes"].map { table.shared(key: $0) }
       return table.append(.dictionary(keys: keys, values: [names[0], classes]))
     case .object(let fields, let kind):
       var keys: [Int] = []
       var values: [Int] = []
       for (key, value) in fields {
-        keys.append(table.shared(.string(key)))
+        keys.append(table.shared(key: key))
         values.append(flatten(value, table: &table))
       }
       keys.append(table.shared(.string("$class")))
@@ -173,7 +173,7 @@ package struct KeyedArchiveWriter: Sendable {
       return table.append(.set(numbers))
     case .dictionary(let members):
       let sorted = members.sorted { $0.key < $1.key }
-      let keys = sorted.map { table.shared(.string($0.key.text)) }
+      let keys = sorted.map { table.shared(.string($0.key)) }
       let values = sorted.map { flatten($0.value, table: &table) }
       return table.append(.dictionary(keys: keys, values: values))
     }
@@ -189,7 +189,7 @@ package struct KeyedArchiveWriter: Sendable {
     case .integer(let value): return table.shared(.integer(value))
     case .real(let value): return table.append(.real(value))
     case .data(let value): return table.shared(.data(value))
-    case .string(let value): return table.shared(.string(value))
+    case .string(let value): return table.shared(.string(ExactText(value)))
     }
   }
 
@@ -224,6 +224,8 @@ private struct FlatTable {
     objects.append(object)
     return objects.count - 1
   }
+
+  mutating func shared(key: String) -> Int { shared(.string(ExactText(key))) }
 
   mutating func shared(_ object: BinaryPropertyList.Object) -> Int {
     if let index = scalars[object] { return index }

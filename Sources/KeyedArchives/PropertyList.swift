@@ -15,7 +15,7 @@ package indirect enum PropertyList: Hashable, Sendable {
   /// `NSData`.
   case data([UInt8])
   /// `NSString`.
-  case string(String)
+  case string(ExactText)
   /// The number of an object in a keyed archive.
   case uid(Int)
   /// `NSArray`.
@@ -23,27 +23,7 @@ package indirect enum PropertyList: Hashable, Sendable {
   /// `NSSet`, in the order of the file.
   case set([PropertyList])
   /// `NSDictionary`, with strings as keys.
-  case dictionary([Key: PropertyList])
-
-  /// A key of a dictionary: texts are one key only if their bytes are equal, as for `NSString`.
-  ///
-  /// Swift also calls texts equal that are canonically equivalent: U+00E9, and U+0065 with U+0301.
-  package struct Key: Hashable, Comparable, Sendable, ExpressibleByStringLiteral {
-    /// The key as a text.
-    package var text: String
-
-    /// Takes the text.
-    package init(_ text: String) { self.text = text }
-    /// Takes the text.
-    package init(stringLiteral text: String) { self.text = text }
-
-    /// Whether the bytes of both are equal.
-    package static func == (one: Self, other: Self) -> Bool { one.text.hasBytes(of: other.text) }
-    /// Compares the bytes.
-    package static func < (one: Self, other: Self) -> Bool {
-      one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
-    }
-  }
+  case dictionary([ExactText: PropertyList])
 
   /// The deepest nesting of collections that is read.
   package static let maximumDepth = 200
@@ -100,12 +80,12 @@ extension PropertyList {
       case .set(let members): return .set(try children(members: members, depth: depth))
       case .dictionary(let keys, let members):
         let children = try children(members: members, depth: depth)
-        var result: [Key: PropertyList] = [:]
+        var result: [ExactText: PropertyList] = [:]
         for (key, child) in zip(keys, children) {
           guard case .string(let name) = table.objects[key] else {
             throw PropertyListError(.dictionaryKeyIsNotAString, at: index)
           }
-          result[Key(name)] = child
+          result[name] = child
         }
         return .dictionary(result)
       }
@@ -148,7 +128,7 @@ extension PropertyList {
       case .dictionary(let members):
         let index = append(.null)
         let sorted = members.sorted { $0.key < $1.key }
-        let keys = sorted.map { scalar(object: .string($0.key.text)) }
+        let keys = sorted.map { scalar(object: .string($0.key)) }
         objects[index] = .dictionary(keys: keys, values: sorted.map { add($0.value) })
         return index
       }
@@ -169,34 +149,8 @@ extension PropertyList {
 }
 
 extension PropertyList {
-  /// Whether two trees are equal; the bytes of their texts are compared.
-  package static func == (one: Self, other: Self) -> Bool {
-    switch (one, other) {
-    case (.null, .null): true
-    case (.boolean(let one), .boolean(let other)): one == other
-    case (.integer(let one), .integer(let other)): one == other
-    case (.unsigned(let one), .unsigned(let other)): one == other
-    case (.real(let one), .real(let other)): one == other
-    case (.date(let one), .date(let other)): one == other
-    case (.data(let one), .data(let other)): one == other
-    case (.string(let one), .string(let other)): one.hasBytes(of: other)
-    case (.uid(let one), .uid(let other)): one == other
-    case (.array(let one), .array(let other)): one == other
-    case (.set(let one), .set(let other)): one == other
-    case (.dictionary(let one), .dictionary(let other)): one == other
-    default: false
-    }
-  }
-}
-
-extension String {
-  /// Whether two texts have the same bytes; canonically equivalent ones may have others.
-  func hasBytes(of other: String) -> Bool { utf8.elementsEqual(other.utf8) }
-}
-
-extension PropertyList {
   /// The text of a string, nil for any other value.
-  package var stringValue: String? { if case .string(let value) = self { value } else { nil } }
+  package var stringValue: String? { if case .string(let value) = self { value.text } else { nil } }
   /// The number of an integer within `Int64`, nil for any other value.
   package var integerValue: Int64? { if case .integer(let value) = self { value } else { nil } }
   /// The bytes of data, nil for any other value.
@@ -206,7 +160,7 @@ extension PropertyList {
     if case .array(let value) = self { value } else { nil }
   }
   /// The members of a dictionary, nil for any other value.
-  package var dictionaryValue: [Key: PropertyList]? {
+  package var dictionaryValue: [ExactText: PropertyList]? {
     if case .dictionary(let value) = self { value } else { nil }
   }
 }

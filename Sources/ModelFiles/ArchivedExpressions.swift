@@ -146,7 +146,7 @@ package struct ArchivedExpressions {
     case .boolean(let value): return .boolean(value)
     case .integer(let value): return .integer(value)
     case .real(let value): return .real(value)
-    case .string(let value): return .string(value)
+    case .string(let value): return .string(value.text)
     case .data(let value): return .data(value)
     case .dictionary: return try object(id: id)
     default: throw ModelFileError(.notAModelArchive)

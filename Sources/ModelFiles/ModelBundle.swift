@@ -170,7 +170,7 @@ package struct ModelBundle: Hashable, Sendable {
 
   private static func versionFile(
     file: FilePath
-  ) throws(ModelFileError) -> [PropertyList.Key: PropertyList]? {
+  ) throws(ModelFileError) -> [ExactText: PropertyList]? {
     let bytes: [UInt8]
     do {
       bytes = try FileBytes.read(file)

@@ -3,7 +3,7 @@ import KeyedArchives
 /// Reads the small property lists next to models, in any of the three formats.
 enum PropertyListFile {
   /// The dictionary in the file, nil if it is damaged.
-  static func dictionary(decoding bytes: [UInt8]) -> [PropertyList.Key: PropertyList]? {
+  static func dictionary(decoding bytes: [UInt8]) -> [ExactText: PropertyList]? {
     if bytes.starts(with: "bplist".utf8) {
       return (try? PropertyList(decoding: bytes))?.dictionaryValue
     }
@@ -23,13 +23,13 @@ enum PropertyListFile {
     guard depth < 100 else { return nil }
     let text = element.text
     switch element.name {
-    case "string": return .string(text)
+    case "string": return .string(ExactText(text))
     case "true": return .boolean(true)
     case "false": return .boolean(false)
     case "integer": return Int64(text).map { .integer($0) }
     case "real": return Double(text).map { .real($0) }
     // Versions are named by strings; dates and data next to them are skipped.
-    case "date", "data": return .string(text)
+    case "date", "data": return .string(ExactText(text))
     case "array":
       let members = tree.children(of: element).map {
         value(element: $0, tree: tree, depth: depth + 1)
@@ -38,12 +38,12 @@ enum PropertyListFile {
     case "dict":
       let members = tree.children(of: element)
       guard members.count.isMultiple(of: 2) else { return nil }
-      var result: [PropertyList.Key: PropertyList] = [:]
+      var result: [ExactText: PropertyList] = [:]
       for index in stride(from: 0, to: members.count, by: 2) {
         guard members[index].name == "key",
           let value = value(element: members[index + 1], tree: tree, depth: depth + 1)
         else { return nil }
-        result[PropertyList.Key(members[index].text)] = value
+        result[ExactText(members[index].text)] = value
       }
       return .dictionary(result)
     default: return nil
@@ -55,7 +55,7 @@ enum PropertyListFile {
 ///
 /// Entries with a string are kept; anything nested is skipped by its brackets.
 private struct OpenStepText {
-  private(set) var entries: [PropertyList.Key: PropertyList] = [:]
+  private(set) var entries: [ExactText: PropertyList] = [:]
   private var rest: Substring
 
   init?(_ bytes: [UInt8]) {
@@ -65,7 +65,7 @@ private struct OpenStepText {
     while !take("}") {
       guard let key = string(), take("=") else { return nil }
       if let value = string() {
-        entries[PropertyList.Key(key)] = .string(value)
+        entries[ExactText(key)] = .string(ExactText(value))
       } else if !skipNested() {
         return nil
       }

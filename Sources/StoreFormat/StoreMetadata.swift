@@ -6,10 +6,10 @@ package struct StoreMetadata: Hashable, Sendable {
   /// `Z_UUID`, the identifier of the store, which a migration keeps.
   package var uuid: String
   /// `Z_PLIST`, with all keys that an application added.
-  package var plist: [PropertyList.Key: PropertyList]
+  package var plist: [ExactText: PropertyList]
 
   /// Creates metadata from the two columns.
-  package init(uuid: String, plist: [PropertyList.Key: PropertyList]) {
+  package init(uuid: String, plist: [ExactText: PropertyList]) {
     self.uuid = uuid
     self.plist = plist
   }
@@ -17,23 +17,23 @@ package struct StoreMetadata: Hashable, Sendable {
   /// Keys of `Z_PLIST` that belong to Core Data (docs/reference/store-format.md, "Metadata").
   package enum Key {
     /// The version hashes, by entity name.
-    package static let hashes: PropertyList.Key = "NSStoreModelVersionHashes"
+    package static let hashes: ExactText = "NSStoreModelVersionHashes"
     /// The version of the hash algorithm, 3.
-    package static let hashesVersion: PropertyList.Key = "NSStoreModelVersionHashesVersion"
+    package static let hashesVersion: ExactText = "NSStoreModelVersionHashesVersion"
     /// A digest of all version hashes, see `digest`.
-    package static let hashesDigest: PropertyList.Key = "NSStoreModelVersionHashesDigest"
+    package static let hashesDigest: ExactText = "NSStoreModelVersionHashesDigest"
     /// Another digest of all version hashes, see `checksum`.
-    package static let checksum: PropertyList.Key = "NSStoreModelVersionChecksumKey"
+    package static let checksum: ExactText = "NSStoreModelVersionChecksumKey"
     /// The model's version identifiers.
-    package static let identifiers: PropertyList.Key = "NSStoreModelVersionIdentifiers"
+    package static let identifiers: ExactText = "NSStoreModelVersionIdentifiers"
     /// The version of Core Data that wrote the store last.
-    package static let frameworkVersion: PropertyList.Key = "NSPersistenceFrameworkVersion"
+    package static let frameworkVersion: ExactText = "NSPersistenceFrameworkVersion"
     /// The store type, `SQLite`.
-    package static let type: PropertyList.Key = "NSStoreType"
+    package static let type: ExactText = "NSStoreType"
     /// The auto-vacuum level of the database, `2` for incremental.
-    package static let autoVacuum: PropertyList.Key = "_NSAutoVacuumLevel"
+    package static let autoVacuum: ExactText = "_NSAutoVacuumLevel"
     /// Marks a store whose lightweight migration left work for later.
-    package static let deferredMigration: PropertyList.Key =
+    package static let deferredMigration: ExactText =
       "NSPersistentStoreDeferredLightweightMigrationOptionKey"
   }
 
@@ -77,9 +77,9 @@ package struct StoreMetadata: Hashable, Sendable {
     var result = self
     result.plist[Key.hashes] = .hashes(hashes)
     result.plist[Key.hashesVersion] = .integer(3)
-    result.plist[Key.hashesDigest] = .string(hashes.digest)
-    result.plist[Key.checksum] = .string(hashes.checksum)
-    result.plist[Key.identifiers] = .array(versionIdentifiers.map { .string($0) })
+    result.plist[Key.hashesDigest] = .string(ExactText(hashes.digest))
+    result.plist[Key.checksum] = .string(ExactText(hashes.checksum))
+    result.plist[Key.identifiers] = .array(versionIdentifiers.map { .string(ExactText($0)) })
     result.plist[Key.type] = .string("SQLite")
     result.plist[Key.autoVacuum] = .string("2")
     result.plist[Key.deferredMigration] = nil
@@ -91,6 +91,6 @@ extension PropertyList {
   /// The version hashes of a model, by entity name.
   package static func hashes(_ hashes: [String: VersionHash]) -> Self {
     .dictionary(
-      Dictionary(uniqueKeysWithValues: hashes.map { (Key($0.key), .data($0.value.bytes)) }))
+      Dictionary(uniqueKeysWithValues: hashes.map { (ExactText($0.key), .data($0.value.bytes)) }))
   }
 }

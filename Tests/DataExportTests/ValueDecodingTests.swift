@@ -44,7 +44,9 @@ import Testing
   }
 
   private func named(_ name: String) -> PropertyList {
-    .dictionary(["$classname": .string(name), "$classes": .array([.string(name)])])
+    .dictionary([
+      "$classname": .string(ExactText(name)), "$classes": .array([.string(ExactText(name))]),
+    ])
   }
 
   @Test func `A keyed archive of Foundation's classes becomes the value that it means`() {

@@ -17,27 +17,27 @@ import Testing
   }
 
   @Test func `equal strings are stored once`() {
-    let long = PropertyList.string(String(repeating: "x", count: 1000))
+    let long = PropertyList.string(ExactText(String(repeating: "x", count: 1000)))
     #expect(PropertyList.array([long, long, long]).encoded().count < 1100)
   }
 
   @Test func `texts that are only canonically equal stay two`() throws {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")
     let list = PropertyList.dictionary([
-      PropertyList.Key(composed): .string("one"), PropertyList.Key(decomposed): .string("other"),
-      "texts": .array([.string(composed), .string(decomposed)]),
+      ExactText(composed): .string("one"), ExactText(decomposed): .string("other"),
+      "texts": .array([.string(ExactText(composed)), .string(ExactText(decomposed))]),
     ])
     let read = try PropertyList(decoding: list.encoded())
     #expect(read == list)
     let members = try #require(read.dictionaryValue)
     #expect(members.count == 3)
-    #expect(members[PropertyList.Key(decomposed)] == .string("other"))
+    #expect(members[ExactText(decomposed)] == .string("other"))
     let texts = members["texts"]?.arrayValue ?? []
     #expect(
       texts.map { Array(($0.stringValue ?? "").utf8) }
         == [composed, decomposed].map { Array($0.utf8) })
-    #expect(PropertyList.string(composed) != .string(decomposed))
-    #expect(PropertyList.Key(composed) != PropertyList.Key(decomposed))
+    #expect(PropertyList.string(ExactText(composed)) != .string(ExactText(decomposed)))
+    #expect(ExactText(composed) != ExactText(decomposed))
   }
 
   @Test func `a cycle is refused`() {

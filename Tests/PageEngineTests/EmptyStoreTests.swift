@@ -25,7 +25,7 @@ import Testing
   private func frame(_ size: Int) -> StoreFrame {
     StoreFrame(
       metadata: StoreMetadata(
-        uuid: "U\(size)", plist: ["key": .string(String(repeating: "v", count: size))]),
+        uuid: "U\(size)", plist: ["key": .string(ExactText(String(repeating: "v", count: size)))]),
       modelCache: size % 2 == 0 ? nil : (0..<size).map { UInt8(truncatingIfNeeded: $0) },
       maxima: ["Person": Int64(size) << 20, "Club": 1])
   }

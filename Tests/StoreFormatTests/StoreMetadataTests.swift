@@ -48,7 +48,7 @@ import Testing
     #expect(read.versionHashes == hashes)
     #expect(read.versionIdentifiers == ["v2"])
     #expect(read.frameworkVersion == 1344 && read.hashesVersion == 3)
-    let keys: [PropertyList.Key] = ["mine", "date", "bytes", "deep"]
+    let keys: [ExactText] = ["mine", "date", "bytes", "deep"]
     for key in keys { #expect(read.plist[key] == old.plist[key]) }
     #expect(read.plist[StoreMetadata.Key.deferredMigration] == nil)
   }

@@ -93,7 +93,7 @@ extension VerificationRun {
   struct Metadata {
     var version: RawValue
     var uuid: RawValue
-    var plist: [PropertyList.Key: PropertyList]
+    var plist: [ExactText: PropertyList]
   }
 
   /// The contents of `Z_METADATA`, nil if they cannot be decoded.
@@ -160,23 +160,23 @@ extension VerificationRun {
   }
 
   /// The keys that describe the model, whose values a migration changes.
-  private static let modelKeys: Set<PropertyList.Key> = [
+  private static let modelKeys: Set<ExactText> = [
     StoreMetadata.Key.hashesVersion, StoreMetadata.Key.hashesDigest, StoreMetadata.Key.checksum,
     StoreMetadata.Key.identifiers, StoreMetadata.Key.type, StoreMetadata.Key.autoVacuum,
     StoreMetadata.Key.deferredMigration,
   ]
 
   /// The property list that the old store should have under the new version.
-  private func restated(_ plist: [PropertyList.Key: PropertyList]) -> [PropertyList.Key:
+  private func restated(_ plist: [ExactText: PropertyList]) -> [ExactText:
     PropertyList]
   {
     var result = plist
     result[StoreMetadata.Key.hashes] = .hashes(order.hashes)
     result[StoreMetadata.Key.hashesVersion] = .integer(3)
-    result[StoreMetadata.Key.hashesDigest] = .string(order.hashes.digest)
-    result[StoreMetadata.Key.checksum] = .string(order.hashes.checksum)
+    result[StoreMetadata.Key.hashesDigest] = .string(ExactText(order.hashes.digest))
+    result[StoreMetadata.Key.checksum] = .string(ExactText(order.hashes.checksum))
     result[StoreMetadata.Key.identifiers] = .array(
-      order.versionIdentifiers.map { .string($0) })
+      order.versionIdentifiers.map { .string(ExactText($0)) })
     result[StoreMetadata.Key.type] = .string("SQLite")
     result[StoreMetadata.Key.autoVacuum] = .string("2")
     result[StoreMetadata.Key.deferredMigration] = nil
@@ -184,7 +184,7 @@ extension VerificationRun {
   }
 
   private func compareHashes(
-    _ wanted: [PropertyList.Key: PropertyList], found: [PropertyList.Key: PropertyList]
+    _ wanted: [ExactText: PropertyList], found: [ExactText: PropertyList]
   ) {
     let expected = wanted[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
     let actual = found[StoreMetadata.Key.hashes]?.dictionaryValue ?? [:]
@@ -204,7 +204,7 @@ extension VerificationRun {
   private static func text(value: PropertyList?) -> String {
     switch value {
     case nil: "no such key"
-    case .string(let text)?: "\(RawValue.text(text))"
+    case .string(let text)?: "\(RawValue.text(text.text))"
     case .data(let bytes)?: "\(RawValue.blob(bytes))"
     case .integer(let number)?: "\(number)"
     case .some(let value): RawValue.escaped("\(value)".utf8.prefix(200))
