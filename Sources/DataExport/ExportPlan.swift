@@ -119,11 +119,10 @@ private struct ModelPlanner {
         ExportColumn(name: name, kind: .reference, destination: destination),
         .init(index: builder.place(of: key), conversion: .plain))
     ]
-    let family = Set(schema.model.family(of: destination).map(\.name))
     guard let target = schema.model.entity(name: destination).flatMap(schema.table(of:)) else {
       return columns
     }
-    if family.count > 1 {
+    if !schema.model.subentities(of: destination).isEmpty {
       let number = "\(builder.join(target.name, key: key)).Z_ENT"
       columns.append(
         PlannedColumn(
@@ -131,10 +130,9 @@ private struct ModelPlanner {
           .init(index: builder.place(of: number), conversion: .entityName)))
     }
     for label in labels {
-      guard let entity = schema.model.entity(name: label.entity), let facts = facts[label.entity],
-        family.contains(label.entity)
-          || schema.model.lineage(of: entity).contains(where: { $0.name == destination })
-          || schema.model.family(of: label.entity).contains(where: { $0.name == destination }),
+      guard let facts = facts[label.entity],
+        schema.model.isKind(label.entity, of: destination)
+          || schema.model.isKind(destination, of: label.entity),
         let found = facts.attributes[label.attribute]
       else { continue }
       let alias = builder.join(target.name, key: key)

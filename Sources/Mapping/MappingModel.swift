@@ -43,9 +43,13 @@ package struct MappingModel: Hashable, Sendable, Codable {
     ofOtherEnd relationship: Relationship, in destination: ManagedObjectModel
   ) -> [PropertyMapping] {
     guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else { return [] }
-    let family = Set(destination.family(of: owner.name).map(\.name))
-    return entityMappings.filter { $0.destinationEntityName.map(family.contains) ?? false }
+    return makers(ofKind: owner.name, in: destination)
       .flatMap(\.relationshipMappings).filter { $0.name == inverse.name }
+  }
+
+  /// The mappings to an entity of the destination and to those below it.
+  func makers(ofKind name: String, in destination: ManagedObjectModel) -> [EntityMapping] {
+    entityMappings.filter { destination.isKind($0.destinationEntityName, of: name) }
   }
 
   /// The mapping of that name, by which value expressions refer to it.

@@ -91,8 +91,7 @@ extension MappingModel {
   package func makers(
     heldBy relationship: Relationship, in destination: ManagedObjectModel
   ) -> [EntityMapping] {
-    let family = Set(destination.family(of: relationship.destinationEntityName).map(\.name))
-    return entityMappings.filter { $0.destinationEntityName.map(family.contains) ?? false }
+    makers(ofKind: relationship.destinationEntityName, in: destination)
   }
 
   /// The source properties by which relationships of the destination are sorted.

@@ -95,10 +95,8 @@ package struct SettledInference {
     mapping = inference.mapping.setting(settings, from: source, to: destination)
     refusals = inference.refusals.filter { !$0.isSettled(by: settings, in: destination) }
     conditions = inference.conditions.filter { condition in
-      let names = settings.filter { setting in
-        destination.entity(name: condition.destinationEntity).map {
-          destination.lineage(of: $0).contains { $0.name == setting.entity }
-        } ?? false
+      let names = settings.filter {
+        destination.isKind(condition.destinationEntity, of: $0.entity)
       }.map(\.property)
       // What the expressions yield is checked as in any mapping model.
       if case .unique(let properties) = condition.demand {
@@ -114,13 +112,11 @@ extension Refusal {
   package func isSettled(
     by settings: [ValueSetting], in destination: ManagedObjectModel
   ) -> Bool {
-    guard let property, case .incompatibleTypes = reason,
-      let declaring = destination.entity(name: entity)
-    else { return false }
+    guard let property, case .incompatibleTypes = reason else { return false }
     // The refusal names the entity that declares the attribute.
     return settings.contains { setting in
       [setting.property, Attribute.compositeOrOwnName(of: setting.property)].contains(property)
-        && destination.lineage(of: declaring).contains { $0.name == setting.entity }
+        && destination.isKind(entity, of: setting.entity)
     }
   }
 }

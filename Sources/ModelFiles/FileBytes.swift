@@ -18,7 +18,7 @@ package enum FileBytes {
       throw error
     } catch let error as SystemCallError {
       let problem: ModelFileError.Problem =
-        error.isOfSpecialFile
+        error.isOfWrongKind
         ? .specialFile
         : error.errno == .noSuchFileOrDirectory ? .notFound : .unreadable(error.errno)
       throw ModelFileError(problem, file: file)

@@ -52,9 +52,7 @@ extension ManagedObjectModel {
 
   /// Whether two entities are one, or one inherits from the other.
   private func inherit(_ first: String, _ second: String) -> Bool {
-    guard let one = entity(name: first), let other = entity(name: second) else { return false }
-    return lineage(of: one).contains { $0.name == second }
-      || lineage(of: other).contains { $0.name == first }
+    isKind(first, of: second) || isKind(second, of: first)
   }
 
   private func fault(

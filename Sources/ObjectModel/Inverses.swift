@@ -17,7 +17,7 @@ extension ManagedObjectModel {
     guard relationship.inverseName == relationship.name,
       let (owner, _) = inverseWithOwner(of: relationship)
     else { return false }
-    return lineage(of: entity).contains { $0.name == owner.name }
+    return isKind(entity.name, of: owner.name)
   }
 
   /// The relationship at the other end, and the entity that declares it.

@@ -13,6 +13,10 @@ package struct ManagedObjectModel: Hashable, Sendable {
   private var indexByName: [String: Int]
   /// The direct subentities of each entity that has some, in numbering order.
   private var childrenByName: [String: [Int]] = [:]
+  /// All entities, each before those below it, in numbering order.
+  private var numbering: [Int] = []
+  /// The places in `numbering` of each entity and those below it.
+  private var families: [String: Range<Int>] = [:]
   /// The entities that declare a property of an entity above them again.
   private var redeclaring: Set<String> = []
   /// How many levels of entities a model may have: walks up and down rely on it.
@@ -38,6 +42,14 @@ package struct ManagedObjectModel: Hashable, Sendable {
         Self.numberedBefore(self.entities[$0], self.entities[$1])
       }
     }
+    for root in roots { number(root) }
+  }
+
+  private mutating func number(_ entity: Entity) {
+    let first = numbering.count
+    if let index = indexByName[entity.name] { numbering.append(index) }
+    for member in subentities(of: entity.name) { number(member) }
+    families[entity.name] = first..<numbering.count
   }
 
   /// Whether both have their entities from one model, which are the same then.
@@ -77,8 +89,14 @@ package struct ManagedObjectModel: Hashable, Sendable {
 
   /// The entity and everything below it, depth first, in numbering order.
   package func family(of name: String) -> [Entity] {
-    guard let entity = entity(name: name) else { return [] }
-    return [entity] + subentities(of: name).flatMap { family(of: $0.name) }
+    numbering[families[name] ?? 0..<0].map { entities[$0] }
+  }
+
+  /// Whether an entity is another one or below it, as with `isKindOfEntity:`; false without a
+  /// name, and for names that the model does not have.
+  package func isKind(_ name: String?, of ancestor: String) -> Bool {
+    guard let name, let own = families[name], let all = families[ancestor] else { return false }
+    return all.contains(own.lowerBound)
   }
 
   /// Own and inherited attributes; where an inherited one is declared again, the lowest counts.

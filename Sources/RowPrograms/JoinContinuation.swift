@@ -111,8 +111,7 @@ package struct JoinContinuation {
   private func origin(
     of relationship: Relationship, entity: Entity
   ) -> (relationship: String, table: JoinTable)? {
-    let family = Set(model.family(of: entity.name).map(\.name))
-    for mapping in mappings where family.contains(mapping.destinationEntityName ?? "") {
+    for mapping in mappings where model.isKind(mapping.destinationEntityName, of: entity.name) {
       guard let old = mapping.sourceEntityName.flatMap({ source.model.entity(name: $0) }),
         let name = mapping.relationshipMappings.first(where: { $0.name == relationship.name })?
           .sourceRelationshipName

@@ -73,10 +73,9 @@ package struct ProgramCompiler {
   /// The mappings that make what a family of the destination holds of a source entity's family.
   private func makers(ofFamily name: String, within: String) -> [EntityMapping] {
     families.value(\.makers, source: name, destination: within) {
-      let family = Set(destination.model.family(of: within).map(\.name))
-      return source.model.family(of: name).filter { !$0.isAbstract }.flatMap {
+      source.model.family(of: name).filter { !$0.isAbstract }.flatMap {
         families.bySource[$0.name] ?? []
-      }.filter { $0.destinationEntityName.map(family.contains) ?? false }
+      }.filter { destination.model.isKind($0.destinationEntityName, of: within) }
     }
   }
 

@@ -40,7 +40,7 @@ package enum ExternalDataFolder {
       let path = data.appending(name)
       // Opening a pipe would wait for a writer.
       guard try Files.fileStatus(path, followLinks: false).kind == .file else {
-        throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+        throw SystemCallError(wrongKindOf: path)
       }
       let bytes = try Checksum.of(file: path)
       sum = Array("\(name) \(bytes)\n".utf8).withUnsafeBytes { Checksum.of($0, seed: sum) }

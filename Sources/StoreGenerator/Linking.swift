@@ -65,10 +65,10 @@ struct Linker {
   func population(
     family: String, property: String? = nil, of owner: String? = nil, within: String? = nil
   ) -> Population {
-    var names = Set(model.family(of: family).map(\.name))
-    if let within { names.formIntersection(model.family(of: within).map(\.name)) }
     let members = allocation.concretes.filter { concrete in
-      guard names.contains(concrete.name) else { return false }
+      guard model.isKind(concrete.name, of: family),
+        within.map({ model.isKind(concrete.name, of: $0) }) ?? true
+      else { return false }
       guard let property else { return true }
       return model.declarer(of: property, in: concrete.name) == owner
     }

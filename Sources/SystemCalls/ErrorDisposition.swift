@@ -80,7 +80,7 @@ extension Errno: DisposedError {
 
 extension SystemCallError: DisposedError {
   /// How the error affects work that is already done.
-  package var disposition: ErrorDisposition { isOfSpecialFile ? .refusal : errno.disposition }
+  package var disposition: ErrorDisposition { isOfWrongKind ? .refusal : errno.disposition }
 }
 
 /// The result of a body; nil where it throws.

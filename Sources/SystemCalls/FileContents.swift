@@ -37,7 +37,7 @@ extension Files {
   ///
   /// Never waits for the writer of a pipe.
   ///
-  /// - Throws: `SystemCallError`, with `.invalidArgument` to read a pipe, a socket or a device.
+  /// - Throws: `SystemCallError`, with `isOfWrongKind` to read a pipe, a socket or a device.
   package static func open(
     _ path: FilePath, mode: FileDescriptor.AccessMode,
     options: FileDescriptor.OpenOptions = [], permissions: FilePermissions? = nil
@@ -59,7 +59,7 @@ extension Files {
     }
     do throws(SystemCallError) {
       guard try fileStatus(of: file).kind != .other else {
-        throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+        throw SystemCallError(wrongKindOf: path)
       }
       return file
     } catch {

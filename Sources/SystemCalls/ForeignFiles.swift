@@ -8,7 +8,7 @@ extension Files {
   ///
   /// No link is followed below the folder, and no `..` leads out of it:
   /// `.tooManySymbolicLinkLevels` where there is a link, `.improperLink` where the path leads out,
-  /// `.invalidArgument` where it is no regular file.
+  /// `isOfWrongKind` where it is no regular file.
   package static func openBeneath(
     _ folder: FilePath, path: FilePath
   ) throws(SystemCallError) -> FileDescriptor {
@@ -21,7 +21,7 @@ extension Files {
     let file = FileDescriptor(rawValue: try check(code, operation: .open, path: whole))
     do throws(SystemCallError) {
       guard try fileStatus(of: file).kind == .file else {
-        throw SystemCallError(operation: .open, path: whole, errno: .invalidArgument)
+        throw SystemCallError(wrongKindOf: whole)
       }
       return file
     } catch {
@@ -99,13 +99,13 @@ package final class StreamFile: Sendable {
   private let path: FilePath
   private let descriptor: FileDescriptor
 
-  /// Opens it: `.noSuchAddressOrDevice` where a pipe has no reader, `.invalidArgument` for a file
-  /// or a disk.
+  /// Opens it: `.noSuchAddressOrDevice` where a pipe has no reader, `isOfWrongKind` for a file or
+  /// a disk.
   package init(_ path: FilePath) throws(SystemCallError) {
     self.path = path
     let found = try Files.fileStatus(path)
     guard found.kind == .other, !found.isBlockDevice else {
-      throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      throw SystemCallError(wrongKindOf: path)
     }
     descriptor = try Files.open(path, mode: .writeOnly, options: .nonBlocking)
   }

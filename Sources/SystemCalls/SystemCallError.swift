@@ -10,6 +10,8 @@ package struct SystemCallError: Error, Hashable, Sendable {
     case status, setAttributes, listDirectory, createDirectory, freeSpace, fileSystemKind
     /// On the process itself.
     case pipe, descriptorLimit, ignoreSignal, dieWithParent, execute, connect, send
+    /// The question whether a file is of a kind that the caller can use.
+    case recognize
   }
 
   /// What was attempted.
@@ -26,8 +28,13 @@ package struct SystemCallError: Error, Hashable, Sendable {
     self.errno = errno
   }
 
-  /// Whether a pipe, a socket or a device is where a file is expected.
-  package var isOfSpecialFile: Bool { operation == .open && errno == .invalidArgument }
+  /// The error of a file that is of another kind than the caller expects, such as a pipe.
+  package init(wrongKindOf path: FilePath) {
+    self.init(operation: .recognize, path: path, errno: .invalidArgument)
+  }
+
+  /// Whether a file is of another kind than the caller expects, such as a pipe.
+  package var isOfWrongKind: Bool { operation == .recognize }
 
   /// Whether a file cannot get a second name there: the file system or its owner forbids it.
   package var refusesLink: Bool {

@@ -208,4 +208,25 @@ import Testing
     let model = try ManagedObjectModel(entities: names)
     #expect(model.family(of: "Root").map(\.name) == ["Root", "A", "b", "c"])
   }
+
+  @Test func `an entity is of the kind of itself and of those above it`() throws {
+    let parents = ["Cat": "Animal", "Dog": "Animal", "Lynx": "Cat", "Stone": nil, "Animal": nil]
+    let model = try ManagedObjectModel(
+      entities: parents.map { name, parent in
+        var entity = Entity(name)
+        entity.superentityName = parent
+        return entity
+      })
+    let kinds = [
+      "Animal": ["Animal", "Cat", "Lynx", "Dog"], "Cat": ["Cat", "Lynx"], "Dog": ["Dog"],
+      "Lynx": ["Lynx"], "Stone": ["Stone"], "Ghost": [],
+    ]
+    for (ancestor, members) in kinds {
+      #expect(model.family(of: ancestor).map(\.name) == members)
+      for name in Array(parents.keys) + ["Ghost"] {
+        #expect(model.isKind(name, of: ancestor) == members.contains(name), "\(name), \(ancestor)")
+      }
+      #expect(!model.isKind(nil, of: ancestor))
+    }
+  }
 }

@@ -74,7 +74,7 @@ import Testing
     let pipe = ScratchFolder.current.appending("pipe")
     #expect(mkfifo(pipe.string, 0o600) == 0)
     for path in [pipe, "/dev/zero"] {
-      let refused = SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      let refused = SystemCallError(wrongKindOf: path)
       #expect(throws: refused) { try Files.readFile(path, limit: 1) }
       #expect(throws: refused) { try Files.readHead(path, count: 1) }
       #expect(throws: refused) { try Files.open(path, mode: .readWrite) }

@@ -61,8 +61,8 @@ public struct MadeStores: Sendable {
       folder.path.appending("\($0 + 1)").appending("Store.sqlite")
     }
     let done = Mutex(0)
-    let failures = try await Self.several(versions.count) { index throws(MigrationFailure) in
-      let failure = try Self.failure(of: paths[index]) {
+    let failures = await StoreQueue.answers(Array(paths.indices), atOnce: Self.atOnce) { index in
+      let failure = Self.failure(of: paths[index]) {
         var sample = SampleStore(of: versions[index].path, objects: objects)
         sample.seed = seed
         try sample.write(to: paths[index]) { _, _ in try Task.checkCancellation() }
@@ -73,45 +73,22 @@ public struct MadeStores: Sendable {
       }
       return failure
     }
-    entries = zip(paths, failures).map { .init(path: $0, failure: $1) }
+    entries = paths.enumerated().map { .init(path: $1, failure: failures[$0] ?? nil) }
+    if let stopped = entries.first(where: { $0.failure?.kind == .interrupted })?.failure {
+      throw stopped
+    }
   }
 
   /// Makes the folder of a store and the store; why that failed, nil where it did not.
   private static func failure(
     of store: FilePath, write: () throws -> Void
-  ) throws(MigrationFailure) -> MigrationFailure? {
+  ) -> MigrationFailure? {
     do {
       _ = try Files.createDirectory(store.removingLastComponent())
       try write()
       return nil
     } catch {
-      let failure = MigrationFailure(error)
-      guard failure.kind != .interrupted else { throw failure }
-      return failure
-    }
-  }
-
-  /// The results of a closure for several numbers; some run at a time.
-  private static func several<Answer: Sendable>(
-    _ count: Int, _ body: @escaping @Sendable (Int) throws(MigrationFailure) -> Answer
-  ) async throws(MigrationFailure) -> [Answer] {
-    try await MigrationFailure.awaiting {
-      try await withThrowingTaskGroup(of: (Int, Answer).self) { group in
-        var (answers, next) = ([Int: Answer](), 0)
-        while next < min(count, atOnce) {
-          let index = next
-          group.addTask { (index, try body(index)) }
-          next += 1
-        }
-        while let (index, answer) = try await group.next() {
-          answers[index] = answer
-          guard next < count else { continue }
-          let following = next
-          group.addTask { (following, try body(following)) }
-          next += 1
-        }
-        return (0..<count).compactMap { answers[$0] }
-      }
+      return MigrationFailure(error)
     }
   }
 

@@ -11,7 +11,7 @@ import SystemPackage
 // Errors of system calls.
 extension MigrationFailure {
   init(_ error: SystemCallError) {
-    if error.isOfSpecialFile, let path = error.path {
+    if error.isOfWrongKind, let path = error.path {
       self.init(specialFile: path)
       file = path
       return

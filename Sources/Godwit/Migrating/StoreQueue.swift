@@ -28,22 +28,30 @@ struct StoreQueue: Sendable {
   func run<Answer: Sendable>(
     _ body: @escaping @Sendable (_ index: Int, _ isSmall: Bool) async -> Answer
   ) async -> [Answer] {
-    var answers: [Int: Answer] = [:]
-    await withTaskGroup(of: (Int, Answer).self) { group in
-      var waiting = small[...]
-      for _ in 0..<atOnce {
-        guard let next = waiting.popFirst() else { break }
-        group.addTask { (next, await body(next, true)) }
-      }
-      while let (index, answer) = await group.next() {
-        answers[index] = answer
-        guard let next = waiting.popFirst() else { continue }
-        group.addTask { (next, await body(next, true)) }
-      }
-    }
+    var answers = await Self.answers(small, atOnce: atOnce) { await body($0, true) }
     for index in paths.indices where answers[index] == nil {
       answers[index] = await body(index, false)
     }
     return paths.indices.compactMap { answers[$0] }
+  }
+
+  /// What a closure answers for each of some numbers; a few are taken at once.
+  static func answers<Answer: Sendable>(
+    _ numbers: [Int], atOnce: Int, _ body: @escaping @Sendable (Int) async -> Answer
+  ) async -> [Int: Answer] {
+    var answers: [Int: Answer] = [:]
+    await withTaskGroup(of: (Int, Answer).self) { group in
+      var waiting = numbers[...]
+      for _ in 0..<atOnce {
+        guard let next = waiting.popFirst() else { break }
+        group.addTask { (next, await body(next)) }
+      }
+      while let (number, answer) = await group.next() {
+        answers[number] = answer
+        guard let next = waiting.popFirst() else { continue }
+        group.addTask { (next, await body(next)) }
+      }
+    }
+    return answers
   }
 }

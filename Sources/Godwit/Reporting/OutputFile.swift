@@ -147,7 +147,7 @@ struct OutputFile: Sendable {
     switch error {
     case let error as SystemCallError where error.errno == .noSuchAddressOrDevice:
       "the pipe has no reader"
-    case let error as SystemCallError where error.errno == .invalidArgument:
+    case let error as SystemCallError where error.isOfWrongKind:
       "it is not a file, pipe or terminal"
     case let error as SystemCallError: "\(error.errno)"
     case let error as MigrationFailure:

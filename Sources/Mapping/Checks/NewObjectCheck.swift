@@ -77,9 +77,8 @@ struct NewObjectCheck {
     }
     if isListed { note(.filledTwice, name) }
     guard let owner else { return }
-    let family = Set(source.family(of: owner.name).map(\.name))
     let makes = model.makers(heldBy: relationship, in: destination).contains {
-      $0.newObjects == nil && $0.sourceEntityName.map(family.contains) ?? false
+      $0.newObjects == nil && source.isKind($0.sourceEntityName, of: owner.name)
     }
     if !makes {
       note(.notMadeFrom(owner.name, holding: relationship.destinationEntityName), name)

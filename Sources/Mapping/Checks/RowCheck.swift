@@ -126,10 +126,7 @@ struct RowCheck {
   func plainConditions(of entityMapping: EntityMapping) -> [Condition] {
     guard let (old, new) = ends(of: entityMapping) else { return [] }
     // A constraint compares all objects of a table.
-    let family = Set(destination.family(of: destination.root(of: new).name).map(\.name))
-    let others = mapping.entityMappings.filter {
-      $0.destinationEntityName.map(family.contains) ?? false
-    }
+    let others = mapping.makers(ofKind: destination.root(of: new).name, in: destination)
     func origins(_ mapping: EntityMapping, _ names: [String]) -> [PropertyOrigin?] {
       names.map { name in mapping.attributeMappings.first { $0.name == name }?.origin }
     }
@@ -249,10 +246,8 @@ struct RowCheck {
     else { return false }
     guard let (owner, inverse) = destination.inverseWithOwner(of: made) else { return true }
     // Where the other end is mapped as well, it must continue the other end of the same one.
-    let family = Set(destination.family(of: owner.name).map(\.name))
-    let others = mapping.entityMappings.filter {
-      $0.destinationEntityName.map(family.contains) ?? false
-    }.flatMap(\.relationshipMappings).filter { $0.name == inverse.name }
+    let others = mapping.makers(ofKind: owner.name, in: destination)
+      .flatMap(\.relationshipMappings).filter { $0.name == inverse.name }
     return others.allSatisfy {
       switch $0.origin {
       case .standard, .constant(.null): true
@@ -275,10 +270,7 @@ struct RowCheck {
   ) -> Bool {
     if reads(relationship.name, entityMapping) { return false }
     func makers(_ entity: String) -> [EntityMapping] {
-      let family = Set(destination.family(of: entity).map(\.name))
-      return mapping.entityMappings.filter {
-        $0.makesObjects && $0.destinationEntityName.map(family.contains) ?? false
-      }
+      mapping.makers(ofKind: entity, in: destination).filter(\.makesObjects)
     }
     guard let (owner, inverse) = destination.inverseWithOwner(of: relationship) else {
       // Without an inverse, the rows of the other end have the owners of a whole family.
@@ -331,9 +323,7 @@ struct RowCheck {
   }
 
   private func isHeld(_ maker: EntityMapping, by relationship: Relationship) -> Bool {
-    destination.family(of: relationship.destinationEntityName).contains {
-      $0.name == maker.destinationEntityName
-    }
+    destination.isKind(maker.destinationEntityName, of: relationship.destinationEntityName)
   }
 }
 

@@ -81,8 +81,7 @@ package struct MappingLinks {
     if let objects = mapping.newObjects, objects.findsExisting, let attribute = objects.attribute,
       let entity = mapping.destinationEntityName
     {
-      let family = Set(destination.family(of: entity).map(\.name))
-      others += mappings.filter { $0.destinationEntityName.map(family.contains) ?? false }
+      others += mappings.filter { destination.isKind($0.destinationEntityName, of: entity) }
         .map { (attribute, $0.name) }
     }
     links += others.map {
@@ -99,9 +98,9 @@ package struct MappingLinks {
       guard let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
         let relationship = source.allRelationships(of: entity).first(where: { $0.name == name })
       else { return destinationTargets(of: property, in: mapping) }
-      let family = Set(source.family(of: relationship.destinationEntityName).map(\.name))
       return mappings.filter {
-        $0.newObjects == nil && $0.sourceEntityName.map(family.contains) ?? false
+        $0.newObjects == nil
+          && source.isKind($0.sourceEntityName, of: relationship.destinationEntityName)
       }.map(\.name)
     case .mapping(nil), .relationship(nil): return destinationTargets(of: property, in: mapping)
     }
@@ -114,8 +113,9 @@ package struct MappingLinks {
         $0.name == property
       })
     else { return [] }
-    let family = Set(destination.family(of: relationship.destinationEntityName).map(\.name))
-    return mappings.filter { $0.destinationEntityName.map(family.contains) ?? false }.map(\.name)
+    return mappings.filter {
+      destination.isKind($0.destinationEntityName, of: relationship.destinationEntityName)
+    }.map(\.name)
   }
 
   /// What a policy creates beyond its own entity, it may relate too.

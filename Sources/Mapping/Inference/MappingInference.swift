@@ -242,11 +242,8 @@ package struct MappingInference {
 
   /// Whether a relationship leads to what the old one led to, or to an ancestor of that.
   private func leadsOn(from old: Relationship, to new: Relationship) -> Bool {
-    guard
-      let target = destinationNameBySource[old.destinationEntityName]
-        .flatMap({ destination.entity(name: $0) })
-    else { return false }
-    return destination.lineage(of: target).contains { $0.name == new.destinationEntityName }
+    destination.isKind(
+      destinationNameBySource[old.destinationEntityName], of: new.destinationEntityName)
   }
 
   /// Demands that no objects share one which may have a single owner, and that a to-one has one.

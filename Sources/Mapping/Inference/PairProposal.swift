@@ -96,8 +96,9 @@ extension MappingModel {
       makers(ofSource: name).compactMap(\.destinationEntityName)
     }
     func holds(_ relationship: Relationship, objectsOf name: String) -> Bool {
-      let family = Set(destination.family(of: relationship.destinationEntityName).map(\.name))
-      return made(of: name).contains(where: family.contains)
+      made(of: name).contains {
+        destination.isKind($0, of: relationship.destinationEntityName)
+      }
     }
     /// The relationship that leads to what the objects of an entity and its subentities became.
     func end(_ name: String) -> Relationship? {

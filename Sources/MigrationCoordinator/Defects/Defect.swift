@@ -171,9 +171,8 @@ extension Defect {
   ///
   /// - Parameter model: the model of the store that it was found in.
   func beside(_ losses: [Loss], model: ManagedObjectModel) -> Defect {
-    let family = Set(model.family(of: entity).map(\.name))
     let drops = losses.contains {
-      $0.kind == .entity && $0.property == nil && family.contains($0.entity)
+      $0.kind == .entity && $0.property == nil && model.isKind($0.entity, of: entity)
     }
     var result = self
     if drops, fate != .removed { result.someObjectsGo = true }

@@ -93,8 +93,7 @@ struct MappedPairs {
   /// entity, and those of one end refer to all results of the others.
   private func isWhole(_ join: JoinTable) -> Bool {
     let ends = [join.first, join.second].map { end in
-      let family = Set(survey.model.family(of: end.entityName).map(\.name))
-      return (end, mappings.filter { $0.sourceEntityName.map(family.contains) ?? false })
+      (end, mappings.filter { survey.model.isKind($0.sourceEntityName, of: end.entityName) })
     }
     for (_, own) in ends where Set(own.map(\.sourceEntityName)).count < own.count { return false }
     return zip(ends, ends.reversed()).contains { end, other in

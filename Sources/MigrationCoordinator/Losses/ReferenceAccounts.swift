@@ -77,10 +77,9 @@ struct ReferenceAccounts {
     var (entity, name) = (place.entity, place.relationship.name)
     for number in (0..<step).reversed() {
       let after = steps[number + 1].model
-      let family = Set(after.family(of: entity).map(\.name))
-      let found = steps[number].mapping.entityMappings.lazy.compactMap { mapping in
-        Self.origin(of: name, in: mapping, family: family)
-      }.first
+      let found = steps[number].mapping.entityMappings.lazy
+        .filter { after.isKind($0.destinationEntityName, of: entity) }
+        .compactMap { Self.origin(of: name, in: $0) }.first
       guard let (owner, old) = found else { break }
       (entity, name) = (steps[number].model.declarer(of: old, in: owner) ?? owner, old)
     }
@@ -88,10 +87,9 @@ struct ReferenceAccounts {
   }
 
   private static func origin(
-    of name: String, in mapping: EntityMapping, family: Set<String>
+    of name: String, in mapping: EntityMapping
   ) -> (String, String)? {
-    guard let made = mapping.destinationEntityName, family.contains(made),
-      let source = mapping.sourceEntityName,
+    guard let source = mapping.sourceEntityName,
       let property = mapping.relationshipMappings.first(where: { $0.name == name }),
       let old = property.sourceRelationshipName
     else { return nil }

@@ -88,7 +88,7 @@ package struct ObjectCosts: Hashable, Sendable {
   ) rethrows -> Double {
     try schema.joinTables.reduce(0) { sum, join in
       let ends = [join.first.entityName, join.second.entityName].filter { name in
-        schema.model.family(of: name).contains { $0.name == entity }
+        schema.model.isKind(entity, of: name)
       }
       guard let end = ends.first.flatMap({ schema.model.entity(name: $0) }),
         let table = schema.table(of: end)

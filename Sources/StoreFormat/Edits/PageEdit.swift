@@ -62,7 +62,7 @@ package final class PageEdit {
   /// - Throws: `SystemCallError`, also where the file is none.
   convenience init(_ path: FilePath) throws(SystemCallError) {
     guard let pages = try WALPages(path), let head = try WALPages.Head(path) else {
-      throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      throw SystemCallError(operation: .read, path: path, errno: .invalidArgument)
     }
     self.init(
       path, file: OpenFile(try Files.open(path, mode: .readWrite)),

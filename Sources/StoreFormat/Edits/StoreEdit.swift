@@ -28,7 +28,7 @@ package struct StoreEdit {
   /// - Throws: `SystemCallError`, also where the file is none of pages.
   package init(_ path: FilePath) throws(SystemCallError) {
     guard let pages = try WALPages(path) else {
-      throw SystemCallError(operation: .open, path: path, errno: .invalidArgument)
+      throw SystemCallError(operation: .read, path: path, errno: .invalidArgument)
     }
     (self.pages, store) = (pages, pages.main)
     main = OpenFile(try Files.open(pages.main, mode: .readWrite))

@@ -150,7 +150,7 @@ private struct RuleBuilder {
   }
 
   private func inherits(_ entity: Entity, from name: String) -> Bool {
-    destination.model.lineage(of: entity).contains { $0.name == name }
+    destination.model.isKind(entity.name, of: name)
   }
 
   /// The nearest entity of the lineage that declares an attribute, whose column has the value.

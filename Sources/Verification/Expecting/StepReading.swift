@@ -24,11 +24,10 @@ struct StepReading {
     guard let entity = source.model.entity(name: name), let table = source.table(of: entity) else {
       return nil
     }
-    let allowed = Set(destination.model.family(of: within).map(\.name))
     var family = Family(table: table.name, kept: [:], mayLose: false)
     for member in source.model.family(of: name) where !member.isAbstract {
       guard let from = source.numbers[member.name]?.rawValue,
-        let new = match.destination(of: member.name), allowed.contains(new),
+        let new = match.destination(of: member.name), destination.model.isKind(new, of: within),
         let to = destination.numbers[new]?.rawValue
       else {
         family.mayLose = true

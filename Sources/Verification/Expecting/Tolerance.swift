@@ -155,9 +155,9 @@ struct Tolerance {
       let model = start.schema.model
       guard case .attribute(let declaring, _) = column.role,
         let name = number.flatMap({ start.schema.numbers[EntityNumber(rawValue: $0)] }),
-        let own = model.entity(name: name)
+        model.entity(name: name) != nil
       else { return false }
-      return !model.lineage(of: own).contains { $0.name == declaring }
+      return !model.isKind(name, of: declaring)
     }
 
     /// Whether a key refers to no row.

@@ -37,10 +37,9 @@ struct KeptKeys {
   /// The table of what the only mapping of an entity and of its subentities makes of its objects,
   /// as an SQL identifier, where their keys stay and nothing else is in it.
   func single(from entity: Entity) -> String? {
-    let family = Set(old.model.family(of: entity.name).map(\.name))
     let makers = mappings.filter {
       $0.newObjects == nil && $0.destinationEntityName != nil
-        && $0.sourceEntityName.map(family.contains) ?? false
+        && old.model.isKind($0.sourceEntityName, of: entity.name)
     }
     guard let first = makers.first, makers.count == 1, first.sourceEntityName == entity.name,
       let made = first.destinationEntityName.flatMap({ new.model.entity(name: $0) }),
