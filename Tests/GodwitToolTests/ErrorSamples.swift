@@ -34,6 +34,7 @@ enum ErrorSamples {
       .relationshipForm, .externalFiles(.missing, count: 2, keys: [1, 7], names: ["5D2A"]),
       .externalFiles(.foreign, count: 1, keys: [7], names: ["5D2A"]),
       .externalFiles(.unreadable, count: 1, keys: [7], names: ["5D2A"]),
+      .externalFiles(.shared, count: 1, keys: [7], names: ["5D2A"]),
       .mirroring(.changed(.propertyRemoved)),
     ]
     + [

@@ -151,6 +151,31 @@ import Testing
     #expect(try count("ZTHING WHERE ZSIZE = 0.0", in: given.store) == 2)
   }
 
+  @Test(arguments: engines, ["$source.price", "TERNARY($source.price > 5, $source.price, 0.0)"])
+  func `a value that more is made of does not become nil`(
+    engine: EngineName, expression: String
+  ) async throws {
+    func item(_ price: AttributeType, _ more: Attribute...) throws -> ManagedObjectModel {
+      try ManagedObjectModel(Entity("Item", [.optional("price", price)] + more))
+    }
+    let given = try GivenMigration(
+      from: item(.double), to: item(.integer16, .optional("exact", .double)), rows: 10)
+    try given.change(
+      "UPDATE ZITEM SET ZPRICE = CASE Z_PK WHEN 1 THEN 70000 WHEN 2 THEN 2.5 ELSE 7 END")
+    var request = given.request()
+    request.engine = engine
+    request.settings = ["Item.exact=\(expression)"]
+    request.defectChoices.values = .null
+    let found = try await sentences(given, request).joined(separator: "\n")
+    #expect(found.contains("Item.price: 1 object (Z_PK 1) with values that do not fit Integer 16"))
+    #expect(found.contains("cannot become nil; choose a wider type"))
+    #expect(found.contains("Item.price: 1 value (Z_PK 2) changed"))
+    request.settings = []
+    _ = try await given.run(request)
+    #expect(try count("ZITEM WHERE ZPRICE IS NULL AND Z_PK IN (1, 2)", in: given.store) == 2)
+    #expect(try count("ZITEM WHERE ZPRICE = 7", in: given.store) == 8)
+  }
+
   @Test(arguments: engines, [DefectChoices.Duplicates.keepFirst, .keepLast])
   func `of duplicates one stays, and what led to the others leads nowhere`(
     engine: EngineName, choice: DefectChoices.Duplicates

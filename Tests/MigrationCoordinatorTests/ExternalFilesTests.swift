@@ -52,6 +52,29 @@ import Testing
     #expect(try files(of: "New", in: given.folder).contains(name))
   }
 
+  @Test(arguments: [EngineName.sql, .pages, .objects])
+  func `two values of the result never name one file`(engine: EngineName) async throws {
+    let given = try GivenMigration(from: Self.model(), to: Self.model(.external("copy")), rows: 90)
+    var request = given.request()
+    request.engine = engine
+    request.settings = ["Scan.copy=$source.image"]
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .impossible(_, let refusals, _)? = error else {
+      Issue.record("not refused: \(String(describing: error))")
+      return
+    }
+    #expect(refusals.map(\.entity) == ["Scan"] && refusals.map(\.property) == ["image"])
+    guard case .externalFiles(.shared, let count, let keys, let names)? = refusals.first?.reason
+    else {
+      Issue.record("another reason: \(refusals)")
+      return
+    }
+    #expect(count > 0 && !keys.isEmpty && !names.isEmpty)
+    // Values within the store have no file to share.
+    try given.change("UPDATE ZSCAN SET ZIMAGE = X'0199'")
+    _ = try await given.run(request)
+  }
+
   @Test(
     arguments: [EngineName.sql, .pages],
     [

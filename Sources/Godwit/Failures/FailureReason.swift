@@ -54,6 +54,8 @@ extension MigrationFailure {
       /// External files of values are links, no regular files, or not to be read by this user; some
       /// of their names.
       case externalFilesUnreadable([String])
+      /// Two values of the result would name the same external files; some of their names.
+      case externalFilesShared([String])
       /// The store has a feature that cannot be migrated.
       case unsupported(Feature)
       /// Data would be lost.
@@ -128,6 +130,7 @@ extension MigrationFailure.Reason.Cause {
     case .ownerShared: "ownerShared"
     case .externalFilesMissing: "externalFilesMissing"
     case .externalFilesUnreadable: "externalFilesUnreadable"
+    case .externalFilesShared: "externalFilesShared"
     case .unsupported: "unsupported"
     case .loss: "loss"
     case .violation: "violation"

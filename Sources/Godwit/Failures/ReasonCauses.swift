@@ -89,7 +89,9 @@ extension MigrationFailure.Reason.Cause {
       case .relationshipForm: .relationshipForm
       case .condition(let demand, _, _): .init(demand)
       case .externalFiles(.missing, _, _, let names): .externalFilesMissing(names)
-      case .externalFiles(_, _, _, let names): .externalFilesUnreadable(names)
+      case .externalFiles(.shared, _, _, let names): .externalFilesShared(names)
+      case .externalFiles(.foreign, _, _, let names), .externalFiles(.unreadable, _, _, let names):
+        .externalFilesUnreadable(names)
       case .mirroring: .cloudKit
       }
   }

@@ -174,7 +174,23 @@ extension Refusal {
       Explanation(
         "\(values) whose external files cannot be read (\(some))",
         advice: "permit reading them, or put back files that can be read")
+    case .shared:
+      Explanation(
+        "\(values) whose external files two values of the new store would name (\(some)), and Core "
+          + "Data removes a file with the first of them that changes",
+        advice: "fill one of them only, or have the other stored without external files")
     }
+  }
+
+  private func unfit(_ some: String, for type: String) -> Explanation {
+    isOfSharedValues
+      ? Explanation(
+        "\(some) with values that do not fit \(type), and that are used for more than this "
+          + "attribute, so that they cannot become nil",
+        advice: "choose a wider type, or \(setting(property))")
+      : Explanation(
+        "\(some) with values that do not fit \(type)",
+        advice: "choose a wider type, or use \(choice: .onValue(.null))")
   }
 
   private func explanation(
@@ -215,10 +231,7 @@ extension Refusal {
       Explanation(
         "mandatory, and \(some) would have no destination",
         advice: "make it optional, fill it by a mapping model, or use \(choice: .onMissing(.drop))")
-    case .valuesFit(_, let type):
-      Explanation(
-        "\(some) with values that do not fit \(type)",
-        advice: "choose a wider type, or use \(choice: .onValue(.null))")
+    case .valuesFit(_, let type): unfit(some, for: type)
     case .unique(let properties):
       Explanation(
         "\(some) break its uniqueness constraint (\(properties.joined(separator: ", ")))",

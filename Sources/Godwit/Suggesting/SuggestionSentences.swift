@@ -122,6 +122,7 @@ extension MigrationFailure.Reason.Cause {
     case .ownerShared: "objects share an owner"
     case .externalFilesMissing: "external files are missing"
     case .externalFilesUnreadable: "external files cannot be read"
+    case .externalFilesShared: "two values would name one external file"
     case .unsupported(.extraTables): "the model does not know a table, view or trigger"
     case .unsupported: "the store has a feature that is not supported"
     case .loss: "data would be lost"

@@ -16,7 +16,7 @@ package enum CoreDataCode: Int, Hashable, Codable, Sendable {
   case inferredMappingModel = 134190
 }
 
-/// What keeps an external file from being read.
+/// What keeps an external file from being read, or from being named by the result.
 package enum ExternalFileFault: String, Hashable, Sendable {
   /// It is not there.
   case missing
@@ -24,6 +24,8 @@ package enum ExternalFileFault: String, Hashable, Sendable {
   case foreign
   /// The system does not let it be read.
   case unreadable
+  /// Two values of the result would name it, and Core Data removes it with the first that changes.
+  case shared
 }
 
 /// One reason why a store cannot be migrated: what, where, and Core Data's code for it.
@@ -73,6 +75,8 @@ package struct Refusal: Hashable, Sendable {
   package var entity: String
   /// The destination property; nil where the entity itself is meant.
   package var property: String?
+  /// Whether values that do not fit cannot become nil, since more is made of them.
+  package var isOfSharedValues = false
 
   /// Takes the destination entity, and its property where one is at fault.
   package init(reason: Reason, entity: String, property: String? = nil) {

@@ -60,8 +60,13 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
 
   /// Adds the properties that the filter of a mapping reads from objects related to new ones.
   mutating func addFilter(of mapping: EntityMapping, source: ManagedObjectModel) {
-    guard let objects = mapping.newObjects, !objects.relationships.isEmpty,
-      let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+    guard let objects = mapping.newObjects, !objects.relationships.isEmpty else { return }
+    add(Self(filterOf: mapping, source: source))
+  }
+
+  /// What the filter of a mapping reads, of the objects that it chooses and of others.
+  package init(filterOf mapping: EntityMapping, source: ManagedObjectModel) {
+    guard let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
       let predicate = mapping.filter.flatMap({ try? ValuePredicate(format: $0) })
     else { return }
     for expression in predicate.expressions {

@@ -214,16 +214,20 @@ struct DefectMending {
           "UPDATE \(SQL.identifier(name: table)) SET \(SQL.identifier(name: column)) = NULL "
           + "WHERE Z_PK IN (SELECT key FROM temp.touched)")
     }
-    for step in demands {
+    let shared = SharedValues(demands: demands)
+    for (place, step) in demands.enumerated() {
       for condition in step.conditions {
-        guard case .valuesFit(let attribute, _) = condition.demand,
+        guard case .valuesFit(let attribute, let name) = condition.demand,
+          let type = AttributeType(name: name),
+          !shared.contains(attribute, of: condition.sourceEntity, as: type, step: place),
           case .rows(let rows)? = step.checker.question(condition: condition)
         else { continue }
         deeds += deed(
           rows, attribute: attribute, entity: condition.sourceEntity, checker: step.checker)
       }
       for possible in step.possibleLosses {
-        guard case .conversion(let attribute, _) = possible.kind,
+        guard case .conversion(let attribute, let type) = possible.kind,
+          !shared.contains(attribute, of: possible.entity, as: type, step: place),
           case .rows(let rows)? = step.checker.question(possible: possible)
         else { continue }
         deeds += deed(rows, attribute: attribute, entity: possible.entity, checker: step.checker)

@@ -30,6 +30,8 @@ package struct StageAssessment: Sendable {
   /// External files without which the stage cannot be made, and what objects that are made one by
   /// one demand of rows.
   private let found: [Refusal]
+  /// Whether values that do not fit became nil by choice, where that harms no others.
+  private let emptiesValues: Bool
   /// What values that are read from files of their own take in the result.
   let bytesFromFiles: Int64
   /// CloudKit mirroring, if the store has it and it is wanted.
@@ -64,6 +66,7 @@ package struct StageAssessment: Sendable {
     looking: (_ done: Int64, _ all: Int64) -> Void
   ) throws {
     self.survey = survey
+    emptiesValues = request.defectChoices.values == .null
     let search = DefectSearch(survey: survey)
     let files = try ExternalFileSearch(survey: survey, stage: stage).obstacles(
       scansAll: StrayRows(survey: survey, scansAll: rules.scansAll).scans)
@@ -169,7 +172,15 @@ package struct StageAssessment: Sendable {
   ///
   /// - Throws: `MigrationError.impossible` or `stepImpossible`.
   package func requirePossible(store: FilePath, accepting decision: LossDecision) throws {
-    let refusals = (rows?.refusals ?? []) + found
+    let refusals = ((rows?.refusals ?? []) + found).map { refusal in
+      guard emptiesValues, case .condition(.valuesFit, _, _) = refusal.reason else {
+        return refusal
+      }
+      // Others are nil already.
+      var shared = refusal
+      shared.isOfSharedValues = true
+      return shared
+    }
     guard !refusals.isEmpty else { return }
     let losses = decision.decide(losses, keepsNothing: false).refusal?.refused ?? []
     guard let rows, rows.steps.count > 1, let step = rows.refusedStep?.step else {

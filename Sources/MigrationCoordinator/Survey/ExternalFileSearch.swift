@@ -62,7 +62,28 @@ struct ExternalFileSearch {
   func obstacles(scansAll: Bool) throws -> (refusals: [Refusal], bytesRead: Int64) {
     let all = try scansAll || (uses.contain(.carried) && mayBeForeign())
     let found = try findings { $0 == .read || (all && $0 == .carried) }
-    return (found.all.filter(\.isObstacle).map(\.refusal), found.bytesRead)
+    let obstacles = try found.all.filter(\.isObstacle) + shared()
+    return (obstacles.map(\.refusal), found.bytesRead)
+  }
+
+  /// Values whose files two values of the result would name.
+  private func shared() throws -> [Finding] {
+    try columns { uses.isShared($0, in: $1) }.flatMap { table, wanted in
+      try wanted.compactMap { column in
+        var finding = Finding(
+          entity: column.entity, property: column.property, column: column.column, fault: .shared,
+          use: .carried, keys: [], names: [])
+        let rows = ExternalReferences.Rows(
+          table: table, columns: [column.column.name], numbers: column.numbers)
+        try survey.reader.connection.perform { db in
+          try rows.forEach(in: db) { key, _, files in
+            finding.keys.append(key)
+            if finding.names.count < Self.nameLimit { finding.names += files.compactMap(\.self) }
+          }
+        }
+        return finding.keys.isEmpty ? nil : finding
+      }
+    }
   }
 
   /// Missing files whose names are carried over.
@@ -82,18 +103,7 @@ struct ExternalFileSearch {
   ) throws -> (all: [Finding], bytesRead: Int64) {
     var result: [Finding] = []
     var bytesRead: Int64 = 0
-    for (table, columns) in survey.schema.externalColumns.sorted(by: { $0.key < $1.key }) {
-      guard let found = survey.schema.tables.first(where: { $0.name == table }) else { continue }
-      let wanted = columns.compactMap { column -> Wanted? in
-        guard case .attribute(let entity, let property)? = found.role(ofColumn: column.name)
-        else { return nil }
-        let place = ExternalUses.Column(table: table, name: column.name)
-        let numbers = found.entityNames.compactMap { survey.schema.numbers[$0] }
-          .filter { isWanted(uses.use(of: place, in: $0)) }
-        return numbers.isEmpty
-          ? nil : Wanted(column: place, entity: entity, property: property, numbers: Set(numbers))
-      }
-      if wanted.isEmpty { continue }
+    for (table, wanted) in columns(where: { isWanted(uses.use(of: $0, in: $1)) }) {
       let faults = try faults(in: table, of: wanted, bytesRead: &bytesRead)
       for (column, faults) in zip(wanted, faults) {
         for (kind, values) in faults.sorted(by: { $0.key < $1.key }) {
@@ -105,6 +115,25 @@ struct ExternalFileSearch {
       }
     }
     return (result, bytesRead)
+  }
+
+  /// The external columns of each table that has some, in rows of wanted entities.
+  private func columns(
+    where isWanted: (ExternalUses.Column, EntityNumber) -> Bool
+  ) -> [(table: String, wanted: [Wanted])] {
+    survey.schema.externalColumns.sorted(by: { $0.key < $1.key }).compactMap { table, columns in
+      guard let found = survey.schema.tables.first(where: { $0.name == table }) else { return nil }
+      let wanted = columns.compactMap { column -> Wanted? in
+        guard case .attribute(let entity, let property)? = found.role(ofColumn: column.name)
+        else { return nil }
+        let place = ExternalUses.Column(table: table, name: column.name)
+        let numbers = found.entityNames.compactMap { survey.schema.numbers[$0] }
+          .filter { isWanted(place, $0) }
+        return numbers.isEmpty
+          ? nil : Wanted(column: place, entity: entity, property: property, numbers: Set(numbers))
+      }
+      return wanted.isEmpty ? nil : (table, wanted)
+    }
   }
 
   /// A column whose files are checked, in rows of some entities.

@@ -23,7 +23,18 @@ struct ExternalUses {
     case read
   }
 
+  /// One of the ways in which a column's values are carried over.
+  private struct Carrier {
+    /// What makes one object of a row.
+    var maker: String
+    /// Whether it makes objects of all rows of the entity.
+    var takesAll: Bool
+    /// Whether it may make several objects that have the value of one row.
+    var makesSeveral = false
+  }
+
   private let schema: StoreSchema
+  private var carriers: [Column: [EntityNumber: [Carrier]]] = [:]
   private var uses: [Column: [EntityNumber: Use]] = [:]
 
   init(stage: Stage, survey: StoreSurvey) {
@@ -42,7 +53,21 @@ struct ExternalUses {
           mapping.copies(property, from: survey.model, to: new) == (use == .carried)
         }
       }
+      // Mappings of two models may have one name.
+      for (place, mapping) in mappings.flatMap(\.entityMappings).enumerated()
+      where mapping.makesObjects {
+        addCarriers(of: mapping, place: place, from: survey.model, to: new)
+      }
     }
+  }
+
+  /// Whether two values of the result come of one in rows of an entity, with the name of its file.
+  ///
+  /// Filters that overlap are not found.
+  func isShared(_ column: Column, in number: EntityNumber) -> Bool {
+    guard let all = carriers[column]?[number] else { return false }
+    return all.contains(where: \.makesSeveral) || Set(all.map(\.maker)).count < all.count
+      || (all.count > 1 && all.contains(where: \.takesAll))
   }
 
   /// Whether there are values with this use.
@@ -58,15 +83,41 @@ struct ExternalUses {
   }
 
   private mutating func add(_ program: MigrationProgram) {
-    for table in program.tables {
+    for (number, table) in program.tables.enumerated() where !table.isOfChanges {
       for column in table.columns {
-        for (entity, operation) in zip(table.entities, column.operations) {
+        for (place, (entity, operation)) in zip(table.entities, column.operations).enumerated() {
           guard let (name, use) = operation.externalUse else { continue }
-          note(
-            use, of: Column(table: table.sourceTable, name: name),
-            in: EntityNumber(rawValue: entity.source))
+          let (column, entityNumber) = (
+            Column(table: table.sourceTable, name: name), EntityNumber(rawValue: entity.source)
+          )
+          note(use, of: column, in: entityNumber)
+          guard use == .carried else { continue }
+          carriers[column, default: [:]][entityNumber, default: []].append(
+            Carrier(maker: "\(number).\(place)", takesAll: entity.others == nil))
         }
       }
+    }
+  }
+
+  private mutating func addCarriers(
+    of mapping: EntityMapping, place: Int, from source: ManagedObjectModel,
+    to destination: ManagedObjectModel
+  ) {
+    guard let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
+      let table = schema.table(of: entity), let number = schema.numbers[entity.name]
+    else { return }
+    for property in mapping.attributeMappings
+    where mapping.copies(property, from: source, to: destination) {
+      guard case .attribute(let name, _) = property.origin,
+        let column = source.lineage(of: entity).lazy.compactMap({
+          table.column(role: .attribute(entity: $0.name, name: name))
+        }).first
+      else { continue }
+      carriers[Column(table: table.name, name: column.name), default: [:]][number, default: []]
+        .append(
+          Carrier(
+            maker: "\(place)", takesAll: mapping.takesAll && mapping.newObjects == nil,
+            makesSeveral: mapping.newObjects?.pairRelationship != nil))
     }
   }
 
