@@ -8,6 +8,10 @@ extension Attribute {
   /// distinguish the two, so each may be without a value where the composite may.
   package var leaves: [Attribute] {
     guard type == .composite, !elements.isEmpty else { return [self] }
+    // SwiftData gives the one element of an enumeration the name of its property, so it has another
+    // name wherever the property has.
+    let isEnumeration = elements.count == 1 && elements[0].name == name
+    let before = isEnumeration ? renamingIdentifier : nil
     return elements.map { element in
       var leaf = element
       leaf.name = "\(name).\(element.name)"
@@ -15,7 +19,7 @@ extension Attribute {
       leaf.isTransient = isTransient || element.isTransient
       if renamingIdentifier != nil || element.renamingIdentifier != nil {
         leaf.renamingIdentifier =
-          "\(renamingIdentifier ?? name).\(element.renamingIdentifier ?? element.name)"
+          "\(renamingIdentifier ?? name).\(element.renamingIdentifier ?? before ?? element.name)"
       }
       leaf.unread += unread
       return leaf

@@ -44,6 +44,20 @@ struct CompositeMappingTests {
         == ["id<id", "writer.id<author.id", "writer.who<author.person"])
   }
 
+  @Test func `an enumeration that is renamed keeps its values, and no other composite's`() throws {
+    let named = composite("kind", [.optional("kind")])
+    let other = composite("kind", [.optional("value")])
+    func found(_ old: Attribute, _ new: Attribute) throws -> [String] {
+      pairs(
+        try inference([old], [new, .optional("note")]).mapping.mapping(toDestination: "E"))
+    }
+    let renamed = composite("sort", [.optional("sort")], was: "kind")
+    #expect(try found(named, renamed) == ["sort.sort<kind.kind"])
+    #expect(try found(other, renamed).isEmpty)
+    #expect(try found(named, composite("sort", [.optional("sort")])).isEmpty)
+    #expect(try found(named, composite("sort", [.optional("other")], was: "kind")).isEmpty)
+  }
+
   @Test func `a composite of another name stays where nothing else changes`() throws {
     let elements = [Attribute.optional("id", .uuid), .optional("person")]
     let found = try inference(

@@ -259,8 +259,12 @@ def read_attribute(owner, element):
 def read_composite(owner, element, composite):
     """The elements of a composite attribute, in declared order."""
     name, renaming = element.get("name"), element.get("elementID") or element.get("name")
+    # An enumeration of SwiftData: its element has the name of its property.
+    is_enumeration = [child.get("name") for child in composite] == [name]
     for child in composite:
         p = read_attribute(owner, child)
+        if is_enumeration and not child.get("elementID"):
+            p.renaming = renaming
         p.renaming = f"{renaming}.{p.renaming}"
         p.name = f"{name}.{p.name}"
         yield p
