@@ -74,6 +74,7 @@ private struct ModelPlanner {
     if wanted.isEmpty { return nil }
     var builder = ScanBuilder(table: table.name, key: "t.Z_PK", entityNumber: "t.Z_ENT")
     var scan = ExportScan(table: table.name, sql: "")
+    scan.entityNumbers = table.entityNames.compactMap { facts[$0]?.number }
     for facts in wanted {
       let columns = columns(of: facts, in: &builder)
       scan.outputs[facts.number] = ExportScan.Output(

@@ -94,6 +94,8 @@ struct ExportScan: Sendable {
   var sql: String
   /// The tables to fill, by entity number.
   var outputs: [Int64: Output] = [:]
+  /// The numbers of all entities of the table, also of those that are not exported.
+  var entityNumbers: [Int64] = []
   /// The table for rows of any other number; without one, they are counted.
   var other: Output?
 }

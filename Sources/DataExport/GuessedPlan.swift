@@ -15,7 +15,7 @@ extension ExportPlan {
     self.init(scans: scans, entityNames: names)
   }
 
-  /// The rows of a table whose entity numbers the model does not know, under the names of the
+  /// The rows of a table whose entity numbers are of none of its entities, under the names of the
   /// store.
   static func strays(in table: String, known: [Int64], db: Database) throws -> ExportScan? {
     guard let columns = try tables(in: db).first(where: { $0.table == table })?.columns else {

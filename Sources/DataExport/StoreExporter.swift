@@ -136,7 +136,7 @@ package final class StoreExporter {
     targets[first...].sort { $0.table.name < $1.table.name }
     guard strays > 0, scan.other == nil,
       let rest = try ExportPlan.strays(
-        in: scan.table, known: Array(plan.entityNames.keys), db: db)
+        in: scan.table, known: scan.entityNumbers, db: db)
     else { return }
     try run(rest, db: db, database: database, progress: progress)
   }

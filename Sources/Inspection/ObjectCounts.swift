@@ -59,6 +59,7 @@ package struct ObjectCounts: Hashable, Sendable {
       default: return nil
       }
     }
+    let own = Set(table.entityNames.compactMap { schema.numbers[$0] })
     let counts = kept.map { ", count(\(SQL.identifier(name: $0.name)))" }.joined()
     var sums = [Int64](repeating: 0, count: kept.count)
     try reader.connection.run { db in
@@ -68,7 +69,7 @@ package struct ObjectCounts: Hashable, Sendable {
           + "GROUP BY Z_ENT")
       while let row = try rows.next() {
         let number = EntityNumber(rawValue: Int64.fromDatabaseValue(row[0]) ?? 0)
-        guard let name = schema.numbers[number] else { continue }
+        guard own.contains(number), let name = schema.numbers[number] else { continue }
         objects[name, default: 0] += Int64.fromDatabaseValue(row[1]) ?? 0
         for (index, column) in kept.enumerated() where column.numbers.contains(number) {
           sums[index] += Int64.fromDatabaseValue(row[index + 2]) ?? 0

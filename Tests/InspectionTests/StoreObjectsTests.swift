@@ -152,6 +152,27 @@ import Testing
     #expect(found.words.hasPrefix(text) && found.words.contains(fault), "\(found.words)")
   }
 
+  @Test(arguments: StoreExport.Format.allCases)
+  func `a row with the number of another table's entity is exported, and counts in no entity`(
+    format: StoreExport.Format
+  ) throws {
+    let shop = try GivenShop()
+    try shop.change("UPDATE ZITEM SET Z_ENT = 1 WHERE Z_PK = 2", in: shop.first)
+    try shop.change("UPDATE ZITEM SET Z_ENT = 99 WHERE Z_PK = 3", in: shop.first)
+    var export = StoreExport(of: shop.first)
+    (export.models, export.format) = ([shop.model], format)
+    let report = try export.write(to: shop.folder.appending("out"))
+    let rows = Dictionary(uniqueKeysWithValues: report.tables.map { ($0.name, $0.rows) })
+    #expect(rows["Item"] == 1 && rows["Comic"] == 1 && rows["ZITEM"] == 2)
+    #expect(report.notes.contains { $0.hasPrefix("ZITEM: 2 rows of no entity of the table") })
+    export.entities = ["Comic"]
+    let comics = try export.write(to: shop.folder.appending("comics")).tables
+    #expect(comics.first { $0.name == "ZITEM" }?.rows == 2)
+    let store = try StoreInspection(of: shop.first, models: [shop.model])
+    #expect(store.entities.map(\.rows) == [2, 1, 1, 2])
+    #expect(store.strays.map(\.keys) == [[2, 3]])
+  }
+
   @Test func `rows of no entity are told, and left out`() throws {
     let shop = try GivenShop()
     try shop.change("UPDATE ZITEM SET Z_ENT = 99 WHERE Z_PK = 1", in: shop.first)
@@ -163,7 +184,7 @@ import Testing
     #expect(outcome.strays.map(\.keys) == [[1, 2, 3]])
     let store = try StoreInspection(of: shop.first, models: [shop.model])
     #expect(store.strays == outcome.strays)
-    #expect(store.summary.contains("ZITEM  3 rows of no entity of the model (Z_PK 1, 2, 3)"))
+    #expect(store.summary.contains("ZITEM  3 rows of no entity of the table (Z_PK 1, 2, 3)"))
     let (authors, _) = try shop.objects("Author")
     let items = try property("items", authors[0])
     #expect(items.words.contains("Item/1 (unknown entity number 99)"))

@@ -169,6 +169,8 @@ extension Loss {
     case .history:
       "dropped, which invalidates the tokens of widgets, extensions and other readers of the "
         + "history"
+    case .unknownEntity where entity != Loss.historyName:
+      "dropped, since their entity number (Z_ENT) is of no entity in that table"
     default: "dropped, since the model does not have their entity"
     }
   }

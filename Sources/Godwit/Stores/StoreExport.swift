@@ -272,7 +272,7 @@ extension StoreExport.Report {
       }
       if table.contents == "rows", hasModel {
         notes.append(
-          "\(table.name): \(CountText(table.rows, "row")) of no entity of the model, exported under "
+          "\(table.name): \(CountText(table.rows, "row")) of no entity of the table, exported under "
             + "the names of the store.")
       }
     }

@@ -233,7 +233,12 @@ public struct StoreInspection: Hashable, Sendable, Encodable {
     var counts: [EntityNumber: Int64] = [:]
     for (table, columns) in catalog.tables.sorted(by: { $0.key < $1.key })
     where columns.contains("Z_ENT") && table != "Z_PRIMARYKEY" {
-      for (number, count) in try reader.estimatedRowCounts(of: table) {
+      // A row with the number of another table's entity is no object of that entity.
+      let own = schema?.tables.first { $0.name == table }.map { table in
+        Set(table.entityNames.compactMap { schema?.numbers[$0] })
+      }
+      for (number, count) in try reader.estimatedRowCounts(of: table)
+      where own?.contains(number) ?? true {
         counts[number, default: 0] += count
       }
     }

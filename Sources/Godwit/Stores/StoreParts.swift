@@ -37,6 +37,6 @@ extension StoreInspection.Strays {
   var words: String {
     let list = keys.map { "\($0)" }.joined(separator: ", ")
     let rest = Int64(keys.count) < rows ? ", …" : ""
-    return "\(table)  \(CountText(rows, "row")) of no entity of the model (Z_PK \(list)\(rest))"
+    return "\(table)  \(CountText(rows, "row")) of no entity of the table (Z_PK \(list)\(rest))"
   }
 }
