@@ -5,7 +5,7 @@ import Testing
 
 /// Names of new files that belong to a store, or leave no room for names made from them.
 @Suite(.scratchFolder) struct OutputNameTests {
-  private static let sample = FilePath(#filePath).removingLastComponent().removingLastComponent()
+  static let sample = FilePath(#filePath).removingLastComponent().removingLastComponent()
     .removingLastComponent().appending("docs/sample/Library.xcdatamodeld")
   private var folder: FilePath { ScratchFolder.current }
   private var store: FilePath { folder.appending("S.sqlite") }

@@ -21,9 +21,11 @@ package enum ToolProcess {
   /// Lets writes to closed pipes fail instead of ending the process, and takes as many open files
   /// as the system allows.
   ///
-  /// - Throws: `MigrationFailure`, where the process does not know its arguments.
+  /// - Throws: `MigrationFailure`, where the process does not know its arguments, or one of them or
+  ///   the name of the working folder is not UTF-8.
   package static func prepare() throws {
     guard hasArguments(CommandLine.arguments) else { throw MigrationFailure.argumentsUnknown }
+    try requireUTF8()
     try Processes.ignoreBrokenPipes()
     _ = try Processes.raiseDescriptorLimit()
   }
@@ -31,6 +33,22 @@ package enum ToolProcess {
   /// Whether arguments are those of a process: the first one is always there, and without it the
   /// runtime could not find any of the others.
   package static func hasArguments(_ arguments: [String]) -> Bool { !arguments.isEmpty }
+
+  /// Requires names that a `String` holds: with replaced characters they are those of other files.
+  private static func requireUTF8() throws(MigrationFailure) {
+    for place in 0..<Int(CommandLine.argc) {
+      guard let bytes = CommandLine.unsafeArgv[place] else { continue }
+      guard String(validatingCString: bytes) != nil else {
+        throw MigrationFailure(
+          .usage, "\(String(cString: bytes)) is not UTF-8: if it is the name of a file, rename it.")
+      }
+    }
+    guard let folder = try? Files.resolved("."), FilePath(folder.string) != folder else { return }
+    throw MigrationFailure(
+      .usage,
+      "the working folder \(folder) has a name that is not UTF-8: rename it, or work in another "
+        + "folder.")
+  }
 
   /// The absolute forms of a path that was typed: by the working folder, and without links.
   package static func absolutePaths(of path: FilePath) -> [FilePath] {

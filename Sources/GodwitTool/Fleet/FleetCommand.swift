@@ -37,7 +37,12 @@ struct FleetCreateCommand: ParsableCommand {
       "godwit fleet create Autumn Old.sqlite Shop.sqlite --to Shop.xcdatamodeld",
       "godwit fleet create Winter '*.sqlite' --to Shop.xcdatamodeld --output New",
     ],
-    statuses: [66: "there are no stores", 73: "a fleet of that name already exists"],
+    statuses: [
+      0: "all stores that were named are in the fleet",
+      66: "there are no stores",
+      73:
+        "a fleet of that name already exists; other statuses are those of the first place left out",
+    ],
     page: "docs/how-to/fleets.md")
 
   @Argument(help: "The folder of the fleet, which is created.")
@@ -132,10 +137,12 @@ struct FleetCreateCommand: ParsableCommand {
     migration.engine = engine
     let made = try StoreFleet.create(at: fleet, of: members, by: migration)
     if json {
-      return Terminal.standardOutput.line(json: try JSONOutput.text(value: made.status()))
+      Terminal.standardOutput.line(json: try JSONOutput.text(value: made.status()))
+    } else {
+      Terminal.standardOutput.line(
+        text: "\(fleet): \(CountText(made.storeCount, "store")), \(ByteText(made.bytes)).")
     }
-    Terminal.standardOutput.line(
-      text: "\(fleet): \(CountText(made.storeCount, "store")), \(ByteText(made.bytes)).")
+    if let failure = members.failures.first { throw ExitCode(failure.exitStatus.rawValue) }
   }
 }
 
