@@ -243,6 +243,11 @@ package struct MigrationReport: Codable, Sendable {
   package var extraViews: [String]?
   /// Triggers that do not belong to the model, and were left behind; nil where there were none.
   package var extraTriggers: [String]?
+  /// Indexes that Core Data does not make, and that were left behind; nil where there were none.
+  package var extraIndexes: [String]?
+  /// Generated columns that do not belong to the model, each as `TABLE.COLUMN`, and were left
+  /// behind; nil where there were none.
+  package var extraGeneratedColumns: [String]?
   /// Tables of the source that do not belong to its model, and were copied as they are.
   package var keptTables: [String] = []
   /// How many violations of the destination model's validation rules were tolerated.
@@ -314,6 +319,8 @@ extension MigrationReport {
     }
     extraViews = names(.view)
     extraTriggers = names(.trigger)
+    extraIndexes = names(.index)
+    extraGeneratedColumns = names(.generatedColumn)
   }
 
   /// The report of a migration that made no result.

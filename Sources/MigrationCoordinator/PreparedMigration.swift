@@ -114,6 +114,7 @@ package struct PreparedMigration: Sendable {
     try rules.check()
     self.request.inheritedConsent = rules.inheritedConsent
     try requireMirrored()
+    try requireFreeNames()
   }
 
   /// A route with its stages, as they are for every store of a version.
@@ -145,6 +146,21 @@ package struct PreparedMigration: Sendable {
     guard request.cloudKit == .carry, survey.mirroring != nil, stages.count > 1 else { return }
     let found = request.mirroringRefusals + stages.flatMap(\.mirroringRefusals)
     guard found.isEmpty else { throw MigrationError.impossible(store: request.store, found) }
+  }
+
+  /// Checks that no stage makes a table or an index with the name of a copied table, or of one of
+  /// its indexes.
+  private func requireFreeNames() throws {
+    guard request.extraTables == .keep, survey.extras.contains(where: \.isCopied) else { return }
+    var needs: [FoldedName: String] = [:]
+    for stage in stages {
+      let names = try StoreSchema(stage.destination.model).entitiesByName
+      needs.merge(names) { first, _ in first }
+    }
+    let found = try ExtraEntry.conflicting(survey.extras, with: needs, reader: survey.reader)
+    guard found.isEmpty else {
+      throw MigrationError.unsupported(store: request.store, [], extras: found)
+    }
   }
 
   /// Checks that the mapping models of a step refer to what exists, and do not contradict each

@@ -12,10 +12,22 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
     case virtualTable
     /// A column of one of the model's tables, with values; its name is `TABLE.COLUMN`.
     case column
+    /// A generated column of one of the model's tables; its name is `TABLE.COLUMN`.
+    case generatedColumn
     /// A view.
     case view
     /// A trigger.
     case trigger
+    /// An index of one of the model's tables that Core Data does not make.
+    case index
+  }
+
+  /// A name that a migration gives to something else.
+  package struct Conflict: Hashable, Codable, Sendable {
+    /// An index of the table that has the name; nil if the table itself has it.
+    package var index: String?
+    /// The entity that the new store needs the name for.
+    package var entity: String
   }
 
   /// What it is.
@@ -26,36 +38,35 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   package var rows: Int64
   /// The column of a table that may hold entity numbers, which a migration changes; nil for none.
   package var numberColumn: String?
+  /// The name for which the table cannot be copied; nil for none.
+  package var conflict: Conflict?
 
   /// Whether its rows can be copied as they are.
-  package var isCopied: Bool { kind == .table && numberColumn == nil }
+  package var isCopied: Bool { kind == .table && numberColumn == nil && conflict == nil }
 
-  /// Finds what a store has besides the tables of its model: tables that hold rows, views and
-  /// triggers.
+  /// Finds what a store has besides the tables of its model: tables that hold rows, generated
+  /// columns, views, triggers and indexes.
   ///
   /// - Parameter schema: the tables that the store has of its model, and the triggers that it may
   ///   have.
   package static func all(
     of tables: [String], besides schema: StoreSchema, catalog: Catalog, reader: StoreReader
   ) throws(StoreError) -> [ExtraEntry] {
-    let entries = try reader.connection.run { db in
-      try Row.fetchAll(
-        db, sql: "SELECT type, name FROM sqlite_schema WHERE type <> 'index' ORDER BY rowid"
-      ).compactMap { row -> (type: String, name: String)? in
-        guard let type = String.fromDatabaseValue(row[0]),
-          let name = String.fromDatabaseValue(row[1])
-        else { return nil }
-        return (type, name)
-      }
-    }
     let known = Set(schema.triggers)
     let unknown = Set(catalog.triggers.filter { !known.contains($0) }.map(\.name))
+    let own = Set(schema.keyedTables.map(\.name) + schema.joinTables.map(\.name))
     var result: [ExtraEntry] = []
-    for entry in entries {
+    for entry in try entries(reader) {
       switch entry.type {
       case "view": result.append(.init(kind: .view, name: entry.name, rows: 0))
       case "trigger" where unknown.contains(entry.name):
         result.append(.init(kind: .trigger, name: entry.name, rows: 0))
+      case "index"
+      where own.contains(entry.table)
+        && !Index.mayBeOfCoreData(named: entry.name, table: entry.table):
+        result.append(.init(kind: .index, name: entry.name, rows: 0))
+      case "table" where own.contains(entry.name) && entry.mayGenerate:
+        result += try generatedColumns(of: entry.name, reader)
       case "table" where tables.contains(entry.name):
         if catalog.virtualTables.keys.contains(where: { entry.name.hasPrefix("\($0)_") }) {
           continue
@@ -67,6 +78,67 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
       }
     }
     return result
+  }
+
+  /// What SQLite lists of a store, but for the indexes that it makes by itself.
+  private struct Listed {
+    var type, name, table: String
+    /// Whether a table may have generated columns: no table of Core Data's has inner parentheses.
+    var mayGenerate: Bool
+  }
+
+  private static func entries(_ reader: StoreReader) throws(StoreError) -> [Listed] {
+    try reader.connection.run { db in
+      try Row.fetchAll(
+        db,
+        sql: """
+          SELECT type, name, tbl_name, type = 'table' AND sql LIKE '%(%AS%(%' FROM sqlite_schema
+          WHERE type <> 'index' OR sql IS NOT NULL ORDER BY rowid
+          """
+      ).compactMap { row in
+        guard let type = String.fromDatabaseValue(row[0]),
+          let name = String.fromDatabaseValue(row[1]),
+          let table = String.fromDatabaseValue(row[2])
+        else { return nil }
+        return Listed(
+          type: type, name: name, table: table, mayGenerate: Bool.fromDatabaseValue(row[3]) ?? false
+        )
+      }
+    }
+  }
+
+  private static func generatedColumns(
+    of table: String, _ reader: StoreReader
+  ) throws(StoreError) -> [ExtraEntry] {
+    try reader.connection.run { db in
+      try String.fetchAll(
+        db, sql: "SELECT name FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)",
+        arguments: [table])
+    }.map { .init(kind: .generatedColumn, name: "\(table).\($0)", rows: 0) }
+  }
+
+  /// Names the copied ones among some that have a name, or an index with one, that new stores need.
+  ///
+  /// - Parameter needs: the names that new stores need, folded, with the entity of each.
+  package static func conflicting(
+    _ entries: [ExtraEntry], with needs: [FoldedName: String], reader: StoreReader
+  ) throws(StoreError) -> [ExtraEntry] {
+    let copied = entries.filter(\.isCopied)
+    if copied.isEmpty { return [] }
+    let indexes = try Self.entries(reader).filter { $0.type == "index" }
+    return copied.compactMap { entry in
+      var found = entry
+      if let entity = needs[FoldedName(entry.name)] {
+        found.conflict = Conflict(index: nil, entity: entity)
+      } else {
+        let name = indexes.first { $0.table == entry.name && needs[FoldedName($0.name)] != nil }?
+          .name
+        found.conflict = name.flatMap { name in
+          needs[FoldedName(name)].map { Conflict(index: name, entity: $0) }
+        }
+      }
+      return found.conflict == nil ? nil : found
+    }
   }
 
   /// A table with rows; nil for an empty one, which cannot lose anything.

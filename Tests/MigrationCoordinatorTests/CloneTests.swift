@@ -62,7 +62,7 @@ import Testing
     arguments: [
       "", "DELETE FROM ZBOOK WHERE Z_PK % 3 = 0", "PRAGMA journal_mode = WAL",
       "PRAGMA user_version = 7; PRAGMA application_id = 8; PRAGMA default_cache_size = 99",
-      "ANALYZE", "CREATE INDEX other ON ZBOOK (ZTITLE)",
+      "ANALYZE", "CREATE INDEX ZBOOK_ZOTHER ON ZBOOK (ZTITLE)",
       "UPDATE ZTAG SET ZWORD = hex(randomblob(3000))",
     ])
   func `a clone is what SQL makes, and what does not change stays`(change: String) async throws {

@@ -144,14 +144,15 @@ import Testing
     for choice in [ResultRules.ExtraTables.refuse, .keep] {
       request.extraTables = choice
       let found = await refused(request, given)
-      #expect(found.map(\.name) == ["ZPERSON.ZOWN", "ZTAG.ZALL"])
-      #expect(found.allSatisfy { $0.kind == .column })
-      #expect(found.first?.rows == 1)
+      #expect(found.map(\.name) == ["ZPERSON.ZTWICE", "ZPERSON.ZOWN", "ZTAG.ZALL"])
+      #expect(found.map(\.kind) == [.generatedColumn, .column, .column])
+      #expect(found.map(\.rows).prefix(2) == [0, 1])
     }
     request.extraTables = .drop
     let report = try await given.run(request)
     let tags = try #require(report.extraColumns?.last?.values)
     #expect(report.extraColumns?.map(\.name) == ["ZPERSON.ZOWN", "ZTAG.ZALL"])
+    #expect(report.extraGeneratedColumns == ["ZPERSON.ZTWICE"])
     #expect(report.extraColumns?.first?.values == 1 && tags > 1)
   }
 
@@ -188,6 +189,56 @@ import Testing
     let left = try StoreReader(immutable: given.store).number(
       sql: "SELECT count(*) FROM sqlite_schema WHERE name IN ('people', 'watch')")
     #expect(left == 0)
+  }
+
+  @Test(arguments: [EngineName.sql, .pages, .clone])
+  func `indexes of the app's own are lost only by choice, those of Core Data are not looked for`(
+    engine: EngineName
+  ) async throws {
+    let given = try given(
+      """
+      CREATE INDEX mine ON ZPERSON (ZNAME COLLATE NOCASE) WHERE Z_PK > 3;
+      CREATE UNIQUE INDEX single ON ZTAG (Z_PK, Z_ENT);
+      CREATE INDEX computed ON ZPERSON (lower(ZNAME));
+      CREATE INDEX Z_Person_byOldName ON ZPERSON (ZNAME);
+      CREATE INDEX ZPERSON_ZNAME_Z_OPT ON ZPERSON (ZNAME, Z_OPT);
+      CREATE INDEX ZOLD_ZNAME_INDEX ON ZPERSON (ZNAME, Z_ENT);
+      CREATE TABLE own (a); CREATE INDEX owns ON own (a)
+      """)
+    var request = given.request()
+    request.engine = engine
+    for choice in [ResultRules.ExtraTables.refuse, .keep] {
+      request.extraTables = choice
+      let found = await refused(request, given)
+      #expect(found.map(\.name) == ["mine", "single", "computed"])
+      #expect(found.allSatisfy { $0.kind == .index })
+    }
+    request.extraTables = .drop
+    let report = try await given.run(request)
+    #expect(report.extraIndexes == ["mine", "single", "computed"])
+  }
+
+  @Test(
+    arguments: [
+      ("CREATE TABLE zAdded (a); INSERT INTO zAdded VALUES (1)", nil, "Added"),
+      (
+        """
+        CREATE TABLE own (a); INSERT INTO own VALUES (1);
+        CREATE INDEX ZBOOK_zWriter_INDEX ON own (a)
+        """, "ZBOOK_zWriter_INDEX", "Book"
+      ),
+    ] as [(String, String?, String)])
+  func `a copied table whose name the new model needs is refused`(
+    statements: String, index: String?, entity: String
+  ) async throws {
+    let given = try given(statements)
+    var request = given.request()
+    request.extraTables = .keep
+    let found = await refused(request, given)
+    let conflict = try #require(found.first?.conflict)
+    #expect(found.count == 1 && conflict.index == index && conflict.entity == entity)
+    request.extraTables = .drop
+    #expect(try await given.run(request).outcome == .migrated)
   }
 
   @Test func `a table without a sequence is copied beside one that has one`() async throws {

@@ -217,12 +217,12 @@ import Testing
   /// Puts an index that has no entries over a table.
   private static func emptyIndex(of table: String, column: String) -> String {
     """
-    CREATE INDEX damaged ON \(table) (\(column));
+    CREATE INDEX Z_DAMAGED ON \(table) (\(column));
     CREATE TABLE bare (a);
     CREATE INDEX empty ON bare (a);
     PRAGMA writable_schema = ON;
     UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'empty')
-      WHERE name = 'damaged';
+      WHERE name = 'Z_DAMAGED';
     """
   }
 

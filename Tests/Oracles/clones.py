@@ -110,8 +110,8 @@ def wear(r, store, big):
             db.execute(f"update {tables[0]} set {column} = randomblob(9000) where Z_PK % 40 = 1")
     if some(0.3, "statistics"):
         db.execute("analyze")
-    if some(0.3, "an index of another program"):
-        db.execute(f"create index another on {tables[-1]} (Z_OPT)")
+    if some(0.3, "an index of another version"):
+        db.execute(f"create index {tables[-1]}_ANOTHER on {tables[-1]} (Z_OPT)")
     if some(0.3, "numbers of the app"):
         for name in ("user_version", "application_id"):
             db.execute(f"pragma {name} = {r.randrange(1, 99)}")

@@ -80,7 +80,7 @@ extension MigrationFailure {
       case historyOfOtherModel
       /// The tables of CloudKit mirroring.
       case cloudKitMirroring
-      /// A table with rows, a view or a trigger that the model knows nothing of.
+      /// A table with rows, a column, view, trigger or index that the model knows nothing of.
       case extraTables
     }
 

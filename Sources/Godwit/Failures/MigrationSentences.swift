@@ -248,7 +248,13 @@ extension ExtraEntry {
     let leaving = "use \(choice: .extraTables(.drop)) to leave it out"
     return switch kind {
     case .table:
-      if let numberColumn {
+      if let conflict {
+        Explanation(
+          "has the table \(name) with \(CountText(rows, "row"))"
+            + "\(conflict.index.map { " and the index \($0)" } ?? ""), a name that the new store "
+            + "needs for the entity \(conflict.entity)",
+          advice: "rename it, or \(leaving)")
+      } else if let numberColumn {
         Explanation(
           "has the table \(name) with \(CountText(rows, "row")), which is not part of the model "
             + "and may hold entity numbers in \(numberColumn)",
@@ -266,6 +272,14 @@ extension ExtraEntry {
     case .column:
       Explanation(
         "has the column \(name) with \(CountText(rows, "value")), which is not part of the model",
+        advice: leaving)
+    case .generatedColumn:
+      Explanation(
+        "has the generated column \(name), which is not part of the model",
+        advice: leaving)
+    case .index:
+      Explanation(
+        "has the index \(name), which Core Data does not make",
         advice: leaving)
     case .view:
       Explanation(

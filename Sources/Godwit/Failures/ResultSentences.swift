@@ -134,6 +134,10 @@ extension MigrationReport {
     notes += (extraTriggers ?? []).map {
       "trigger \($0) is not part of the model and was left out."
     }
+    notes += (extraIndexes ?? []).map { "index \($0) is not Core Data's and was left out." }
+    notes += (extraGeneratedColumns ?? []).map {
+      "generated column \($0) is not part of the model and was left out."
+    }
     if violations > 0 {
       notes.append("\(CountText(violations, "violation")) of the model:")
       notes += firstViolations.prefix(Self.mostViolations).map(\.sentence)

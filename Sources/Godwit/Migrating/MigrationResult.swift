@@ -87,6 +87,11 @@ extension StoreMigration {
     public var extraViews: [String] { core.extraViews ?? [] }
     /// Triggers that do not belong to the model, and were left behind.
     public var extraTriggers: [String] { core.extraTriggers ?? [] }
+    /// Indexes that Core Data does not make, and that were left behind.
+    public var extraIndexes: [String] { core.extraIndexes ?? [] }
+    /// Generated columns that do not belong to the model, each as `TABLE.COLUMN`, and were left
+    /// behind.
+    public var extraGeneratedColumns: [String] { core.extraGeneratedColumns ?? [] }
     /// Tables that do not belong to the model and were copied as they are.
     public var keptTables: [String] { core.keptTables }
     /// Seconds spent in each phase, by its name.

@@ -277,7 +277,7 @@ extension Loss {
       switch extra.kind {
       case .table, .virtualTable: Loss(table: extra.name, rows: extra.rows)
       case .column: Loss(column: extra.name, values: extra.rows)
-      case .view, .trigger: nil
+      case .generatedColumn, .view, .trigger, .index: nil
       }
     }
   }
