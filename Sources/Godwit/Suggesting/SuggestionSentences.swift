@@ -122,12 +122,8 @@ extension MigrationFailure.Reason.Cause {
     case .ownerShared: "objects share an owner"
     case .externalFilesMissing: "external files are missing"
     case .externalFilesUnreadable: "external files cannot be read"
-<<<<<<< HEAD
     case .externalFilesShared: "two values would name one external file"
-    case .unsupported(.extraTables): "the model does not know a table, view or trigger"
-=======
     case .unsupported(.extraTables): "the model does not know a table, view, trigger or index"
->>>>>>> f20f8f14 (Refuse own indexes and names of tables that would be lost or clash)
     case .unsupported: "the store has a feature that is not supported"
     case .loss: "data would be lost"
     case .violation: "an object breaks a rule"
