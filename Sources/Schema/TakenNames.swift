@@ -1,4 +1,4 @@
-/// A name of a table or an index as SQLite compares it: without regard to the case of ASCII letters.
+/// A name of a table or an index as SQLite compares it: the case of ASCII letters does not matter.
 package struct FoldedName: Hashable, Sendable {
   private let bytes: [UInt8]
 

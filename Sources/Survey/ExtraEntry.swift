@@ -38,7 +38,7 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
   package var rows: Int64
   /// The column of a table that may hold entity numbers, which a migration changes; nil for none.
   package var numberColumn: String?
-  /// The name for which the table cannot be copied; nil for none.
+  /// The name that keeps the table from being copied; nil for none.
   package var conflict: Conflict?
 
   /// Whether its rows can be copied as they are.
