@@ -62,7 +62,7 @@ extension ManagedObjectModel {
 
 extension ValueExpression {
   /// The names of a key path from the object itself; nil for any other expression.
-  fileprivate var ownPath: [String]? {
+  var ownPath: [String]? {
     switch self {
     case .evaluatedObject: []
     case .keyPath(let operand, let path):

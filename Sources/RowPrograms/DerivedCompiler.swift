@@ -1,4 +1,5 @@
-import ObjectModel
+package import Mapping
+package import ObjectModel
 package import Schema
 
 /// Decides what becomes of derived attributes and their triggers, from the programs of all tables.
@@ -64,6 +65,22 @@ package struct DerivedCompiler {
 
   private func tables(in words: TriggerWords) -> [EntityTable] {
     source.tables.filter { words.names.contains($0.name) }
+  }
+
+  /// Why derived attributes that only Core Data computes lose their values where rows of these
+  /// tables stay behind.
+  package func openDerivations(readingRowsOf isLacking: (String) throws -> Bool) rethrows
+    -> [Refusal]
+  {
+    try destination.openDerivations.compactMap { open in
+      let lacking = try destination.inputs(of: open).first { input in
+        guard let target = input.target.flatMap({ destination.model.entity(name: $0) }),
+          let table = destination.table(of: target)
+        else { return false }
+        return try isLacking(table.name)
+      }
+      return lacking.map { open.refusal(changed: $0) }
+    }
   }
 
   // MARK: Known forms
@@ -223,5 +240,24 @@ struct TriggerWords {
       let after = place + 1 < tokens.count ? tokens[place + 1] : ""
       return !argument.contains(before) || !argument.contains(after)
     }
+  }
+}
+
+extension StoreSchema {
+  /// The properties from which Core Data computes a derived attribute.
+  package func inputs(of open: OpenDerivation) -> [DerivationInput] {
+    let attribute = model.entity(name: open.entity)?.attributes.first {
+      $0.name == open.attribute
+    }
+    return attribute?.derivation.map { model.inputs(of: $0, in: open.entity) } ?? []
+  }
+}
+
+extension OpenDerivation {
+  /// The refusal of a change of something from which Core Data computes the attribute.
+  package func refusal(changed input: DerivationInput) -> Refusal {
+    Refusal(
+      reason: .derivedValueNotKept(changed: "\(input.entity).\(input.property)"),
+      entity: entity, property: attribute)
   }
 }

@@ -27,7 +27,8 @@ enum ErrorSamples {
       .incompatibleTypes(source: "String", destination: "Date"),
       .attributeBecameRelationship, .relationshipBecameAttribute,
       .destinationEntityChanged(source: "Author", destination: "Person"),
-      .derivationCannotBeComputed, .triggerCannotBeKept("Z_Book_pages"),
+      .derivationCannotBeComputed, .derivedValueNotKept(changed: nil),
+      .derivedValueNotKept(changed: "Book.title"), .triggerCannotBeKept("Z_Book_pages"),
       .storedFormUnknown("a transient attribute"),
       .renamingAmbiguous(
         identifier: "pages", sources: ["pages", "leaves"], destinations: ["pages"]),

@@ -78,7 +78,7 @@ extension MigrationFailure.Reason.Cause {
       case .destinationEntityChanged(let source, let destination):
         .destinationEntityChanged(source: source, destination: destination)
       case .hierarchiesMerged(let roots): .hierarchiesMerged(roots: roots)
-      case .derivationCannotBeComputed: .derivationNotComputed
+      case .derivationCannotBeComputed, .derivedValueNotKept: .derivationNotComputed
       case .triggerCannotBeKept(let name): .triggerNotKept(name)
       case .storedFormUnknown(let form): .storedFormUnknown(form)
       case .renamingAmbiguous(let identifier, let sources, let destinations):

@@ -68,6 +68,15 @@ extension Refusal {
       Explanation(
         "its derivation is new or changed, and only Core Data can compute it",
         advice: "leave it out for now")
+    case .derivedValueNotKept(nil):
+      Explanation(
+        "only Core Data can compute it, and the mapping does not copy its values",
+        advice: "copy them from the source, or leave the attribute out for now")
+    case .derivedValueNotKept(let changed?):
+      Explanation(
+        "only Core Data can compute it, and the migration changes \(changed), from which it is "
+          + "computed",
+        advice: "leave the attribute or the change out for now")
     case .triggerCannotBeKept(let name):
       Explanation(
         "the trigger \(name) computes it in a form that only Core Data knows, and the migration "

@@ -45,6 +45,9 @@ package struct Refusal: Hashable, Sendable {
     /// A derived attribute is new or derived otherwise, in a form whose values only Core Data can
     /// compute.
     case derivationCannotBeComputed
+    /// The values of a derived attribute that only Core Data can compute do not stay as they are,
+    /// or not those of a property that they are computed from, which has this name.
+    case derivedValueNotKept(changed: String?)
     /// A trigger of this name keeps a derived attribute, in a form that only Core Data knows, and
     /// something that it names changes.
     case triggerCannotBeKept(String)
@@ -92,8 +95,8 @@ package struct Refusal: Hashable, Sendable {
     case .externalFiles, .mirroring: .migration
     case .incompatibleTypes, .attributeBecameRelationship, .relationshipBecameAttribute,
       .destinationEntityChanged, .hierarchiesMerged,
-      .derivationCannotBeComputed, .triggerCannotBeKept, .storedFormUnknown, .renamingAmbiguous,
-      .relationshipForm, .tableTooWide, .tableNameTaken:
+      .derivationCannotBeComputed, .derivedValueNotKept, .triggerCannotBeKept,
+      .storedFormUnknown, .renamingAmbiguous, .relationshipForm, .tableTooWide, .tableNameTaken:
       .inferredMappingModel
     }
   }

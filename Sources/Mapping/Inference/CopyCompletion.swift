@@ -69,8 +69,9 @@ private struct CopyCompletion {
     return result
   }
 
+  /// Whether a copy has the values: those that are derived in another way are computed again.
   private func isCopied(_ old: Attribute, new: Attribute) -> Bool {
-    new.derivation == nil
+    new.derivation.map { $0.isSame(as: old.derivation) } != false
       && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
   }
 

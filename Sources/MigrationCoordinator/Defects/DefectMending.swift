@@ -1,6 +1,8 @@
 import GRDB
 import Mapping
 import ObjectModel
+import Planning
+import RowPrograms
 import Schema
 import StoreFormat
 import Survey
@@ -84,6 +86,7 @@ struct DefectMending {
           result = try Defect.joined(result + dropLacking(search, db: db))
           try counts.settle(search, defects: result, in: db)
           references = counts.counted
+          try requireDerivable(after: result)
           for attribute in survey.schema.derived { try StoreWriter.write(attribute, in: db) }
         }
         return .commit
@@ -94,6 +97,43 @@ struct DefectMending {
     return Outcome(
       defects: result, references: references,
       losses: search.losses(of: result) + Loss.dropped(by: result) + Loss.givenUp(by: result))
+  }
+
+  /// Checks that nothing from which only Core Data computes an attribute was repaired.
+  ///
+  /// - Throws: `MigrationError.impossible`.
+  private func requireDerivable(after defects: [Defect]) throws {
+    let model = survey.schema.model
+    func isOf(_ defect: Defect, _ entity: String) -> Bool {
+      model.entity(name: defect.entity).map { model.root(of: $0).name }
+        == model.entity(name: entity).map { model.root(of: $0).name }
+    }
+    func isChanged(_ input: DerivationInput, by defect: Defect) -> Bool {
+      if isOf(defect, input.entity), defect.property == input.property { return true }
+      guard let target = input.target else { return false }
+      let inverse = model.relationship(of: input).flatMap { model.inverse(of: $0) }
+      return isOf(defect, target)
+        && (defect.property == inverse?.name || !defect.removed.isEmpty)
+        // The object that stays takes over what those that go are related to.
+        || choices.duplicates == .merge && !defect.removed.isEmpty && isOf(defect, input.entity)
+    }
+    let refusals = survey.schema.openDerivations.filter(isContinued).compactMap { open in
+      survey.schema.inputs(of: open).first { input in
+        defects.contains { isChanged(input, by: $0) }
+      }.map { open.refusal(changed: $0) }
+    }
+    guard refusals.isEmpty else {
+      throw MigrationError.impossible(store: survey.store, refusals)
+    }
+  }
+
+  /// Whether the stage ends with a model in which only Core Data can compute the attribute.
+  private func isContinued(_ open: OpenDerivation) -> Bool {
+    let model = stage.destination.model
+    guard let entity = model.entity(name: open.entity),
+      let attribute = entity.attributes.first(where: { $0.name == open.attribute })
+    else { return false }
+    return attribute.derivation != nil && model.derivationForm(of: attribute, in: entity) == nil
   }
 
   /// What it repaired; empty if earlier repairs have left nothing.
@@ -272,6 +312,15 @@ struct DefectMending {
             + "WHERE Z_PK IN (SELECT key FROM temp.touched)", removesFrom: groups.table,
           survivors: choices.duplicates == .merge ? pairs : nil)
       }
+    }
+  }
+}
+
+extension ManagedObjectModel {
+  /// The relationship that a derived attribute is computed from.
+  fileprivate func relationship(of input: DerivationInput) -> Relationship? {
+    entity(name: input.entity).flatMap { owner in
+      allRelationships(of: owner).first { $0.name == input.property }
     }
   }
 }

@@ -99,7 +99,7 @@ package struct RowAssessment: Sendable {
     }
     losses += counts.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
-      let own = destination.takeTriggers(of: survey.schema, tables: tables)
+      let own = destination.takeTriggers(of: survey.schema, tables: tables, by: steps)
       if !own.isEmpty { found = (own, steps[steps.count - 1]) }
     }
     refusals = found?.refusals ?? []
@@ -201,11 +201,26 @@ extension StoreSchema {
     }
   }
 
+  /// Takes triggers of a store where steps make rows by programs; returns why that is impossible.
+  fileprivate mutating func takeTriggers(
+    of source: StoreSchema, tables: [TableProgram], by steps: [RowStep]
+  ) -> [Refusal] {
+    takeTriggers(
+      of: source, tables: tables,
+      kept: steps.map {
+        KeptDerivations([$0.mapping], from: $0.source.model, to: $0.destination.model)
+      })
+  }
+
   /// Gives triggers the form that they have in a store, and takes over those of open derivations;
   /// what stands against them.
   ///
-  /// - Parameter tables: the programs of the tables; nil where objects are made one by one.
-  mutating func takeTriggers(of source: StoreSchema, tables: [TableProgram]?) -> [Refusal] {
+  /// - Parameters:
+  ///   - tables: the programs of the tables; nil where objects are made one by one.
+  ///   - steps: which values the mappings of each step keep.
+  mutating func takeTriggers(
+    of source: StoreSchema, tables: [TableProgram]?, kept steps: [KeptDerivations]
+  ) -> [Refusal] {
     var unknown: [Refusal] = []
     for place in derived.indices {
       let attribute = derived[place]
@@ -225,10 +240,20 @@ extension StoreSchema {
       .openTriggers(tables: tables)
     keptTriggers = kept
     return unknown
-      + obstacles.map { obstacle in
-        Refusal(
-          reason: obstacle.trigger.map { .triggerCannotBeKept($0) } ?? .derivationCannotBeComputed,
-          entity: obstacle.attribute.entity, property: obstacle.attribute.attribute)
+      + openDerivations.compactMap { open in
+        let obstacle = obstacles.first { $0.attribute == open }
+        if let trigger = obstacle?.trigger {
+          return Refusal(
+            reason: .triggerCannotBeKept(trigger), entity: open.entity, property: open.attribute)
+        }
+        let changes = steps.lazy.compactMap {
+          $0.obstacle(entity: open.entity, attribute: open.attribute)
+        }
+        return changes.first
+          ?? obstacle.map { _ in
+            Refusal(
+              reason: .derivationCannotBeComputed, entity: open.entity, property: open.attribute)
+          }
       }
   }
 }

@@ -191,6 +191,8 @@ struct StageAssembly {
     guard moved.isEmpty else {
       throw MigrationError.impossible(store: request.store, order.schema.refusals(of: moved))
     }
+    let lacking = try compiler.openDerivations { try !isWhole($0) }
+    guard lacking.isEmpty else { throw MigrationError.impossible(store: request.store, lacking) }
     return try order.schema.derived.filter { attribute in
       guard !program.derived.contains(attribute) else { return false }
       return try !isWhole(attribute.table) || !isWhole(attribute.source.table)

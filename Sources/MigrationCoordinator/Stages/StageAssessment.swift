@@ -94,7 +94,9 @@ package struct StageAssessment: Sendable {
       (made, joinChoices) = try stage.joins.destination(
         of: step, by: mappings, from: survey.schema)
       made = made.withHistory(of: survey.schema)
-      let triggers = made.takeTriggers(of: survey.schema, tables: nil)
+      let triggers = made.takeTriggers(
+        of: survey.schema, tables: nil,
+        kept: [KeptDerivations(mappings, from: survey.model, to: made.model)])
       destination = made
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination) {
         step.marked($0)
