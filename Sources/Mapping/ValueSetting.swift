@@ -37,10 +37,17 @@ package struct ValueSetting: Hashable, Sendable {
   /// The entity and the property.
   package var name: String { "\(entity).\(property)" }
 
-  /// Whether a model has the attribute.
+  /// Whether a model has the attribute, and stores a value of it that Core Data does not derive.
   package func isKnown(in model: ManagedObjectModel) -> Bool {
-    model.entity(name: entity).map { model.leafAttribute(named: property, of: $0) != nil } ?? false
+    model.entity(name: entity).flatMap { model.leafAttribute(named: property, of: $0) }?
+      .isSettable ?? false
   }
+}
+
+extension Attribute {
+  /// Whether a migration may give it a value: a store has none of a transient attribute, and Core
+  /// Data computes that of a derived one.
+  package var isSettable: Bool { !isTransient && derivation == nil }
 }
 
 extension MappingModel {

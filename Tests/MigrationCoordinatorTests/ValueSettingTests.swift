@@ -203,4 +203,25 @@ import Testing
     let mapping = MigrationFailure(try await refusal(given, ["Reminder.id=Bob"]))
     #expect(mapping.description.contains("it reads Bob without an object"))
   }
+
+  @Test func `an attribute that no store has a value of, or that is derived, cannot be set`()
+    async throws
+  {
+    var fleeting = Attribute.optional("fleeting")
+    fleeting.isTransient = true
+    let attributes: [Attribute] = try [
+      .optional("title"), fleeting, .derived("plain", .string, from: "canonical:(title)"),
+    ]
+    let given = try GivenMigration(
+      from: ManagedObjectModel(Entity("Reminder", attributes)),
+      to: ManagedObjectModel(Entity("Reminder", attributes + [.optional("note")])), rows: 10)
+    for engine in Self.engines {
+      for (name, part) in [("fleeting", "is transient"), ("plain", "is derived")] {
+        let failure = MigrationFailure(
+          try await refusal(given, ["Reminder.\(name)=\"x\""], engine: engine))
+        #expect(failure.exitStatus == .usage)
+        #expect(failure.description.contains(part), "\(failure.description)")
+      }
+    }
+  }
 }

@@ -276,10 +276,22 @@ extension MigrationFailure {
   }
 
   init(unknownSettings names: [String], target: ManagedObjectModel) {
+    for name in names {
+      let parts = name.split(separator: ".", maxSplits: 1).map(String.init)
+      guard parts.count == 2, let entity = target.entity(name: parts[0]),
+        let attribute = target.leafAttribute(named: parts[1], of: entity)
+      else { continue }
+      let reason =
+        attribute.isTransient
+        ? "is transient, so a store has no value of it"
+        : "is derived, so Core Data computes its value"
+      self.init(.usage, "\(option: .set) names \(name), which \(reason): leave it out.")
+      return
+    }
     let known = names.compactMap { name in
       target.entity(name: String(name.prefix { $0 != "." }))
     }.flatMap { entity in
-      target.allLeafAttributes(of: entity).map { "\(entity.name).\($0.name)" }
+      target.allLeafAttributes(of: entity).filter(\.isSettable).map { "\(entity.name).\($0.name)" }
     }.sorted()
     let others = known.isEmpty ? target.entities.map(\.name).sorted() : known
     self.init(
