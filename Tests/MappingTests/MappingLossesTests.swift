@@ -38,6 +38,30 @@ import Testing
       unmapped.possible == [PossibleLoss(entity: "Log", kind: .entity, cause: .unmappedEntity)])
   }
 
+  @Test func `a property that the entity keeps is forgotten by a mapping to another entity`()
+    throws
+  {
+    let clips = Entity("Clip", [.optional("title")])
+    let songs = Entity("Song", [.optional("title"), .optional("lyrics")])
+    func cause(_ entities: [Entity]) throws -> [LossCause] {
+      var mapping = EntityMapping(
+        name: "SongToClip", kind: .copy, source: "Song", destination: "Clip")
+      mapping.attributeMappings = [
+        PropertyMapping(name: "title", valueExpression: .source(name: "title"))
+      ]
+      return MappingLosses(
+        models: [MappingModel(entityMappings: [mapping])],
+        source: try ManagedObjectModel(entities: [songs]),
+        destination: try ManagedObjectModel(entities: entities)
+      ).possible.map(\.cause)
+    }
+    #expect(try cause([clips, songs]) == [.unmappedProperty])
+    let renamed = Entity("Track", was: "Song", [.optional("lyrics")])
+    #expect(try cause([clips, renamed]) == [.unmappedProperty])
+    #expect(try cause([clips, Entity("Song", [.optional("title")])]) == [.removed])
+    #expect(try cause([Entity("Clip", was: "Song", [.optional("title")])]) == [.removed])
+  }
+
   @Test func `a relationship is kept by either of its ends`() throws {
     let one = try losses { $0.entityMappings[0].relationshipMappings = [] }
     #expect(one.possible.isEmpty)

@@ -41,6 +41,8 @@ package struct MappingLosses: Hashable, Sendable {
   private let source: ManagedObjectModel
   private let destination: ManagedObjectModel
   private let entities: RenamingMatch
+  /// The destination entities that continue each source entity.
+  private let continued: [String: [String]]
   private let reads: [PropertiesRead]
   /// What the expressions of all mappings read.
   package private(set) var read = PropertiesRead()
@@ -63,15 +65,18 @@ package struct MappingLosses: Hashable, Sendable {
     taken = Set(mappings.compactMap(\.sourceEntityName))
     for one in reads { read.add(one) }
     for model in models { read.add(model.sortReads(from: source, to: destination)) }
-    entities = RenamingMatch.entities(from: source, to: destination)
-    let continued = Set(entities.sourceByDestination.values)
+    let entities = RenamingMatch.entities(from: source, to: destination)
+    self.entities = entities
+    continued = Dictionary(grouping: entities.sourceByDestination.keys.sorted()) {
+      entities.sourceByDestination[$0] ?? ""
+    }
     for entity in source.entities where !entity.isAbstract {
       let takers = mappings.indices.filter { mappings[$0].sourceEntityName == entity.name }
       if takers.isEmpty {
         possible.append(
           PossibleLoss(
             entity: entity.name, kind: .entity,
-            cause: continued.contains(entity.name) ? .unmappedEntity : .removed))
+            cause: continued[entity.name] != nil ? .unmappedEntity : .removed))
       } else {
         add(entity, takers: takers)
       }
@@ -96,7 +101,8 @@ package struct MappingLosses: Hashable, Sendable {
       return matches
     }
     func isDropped(_ name: String, among names: (PropertyMatch) -> [String]) -> Bool {
-      matches().allSatisfy { names($0).contains(name) }
+      let all = matches() + continuations(of: entity, besides: made)
+      return all.allSatisfy { names($0).contains(name) }
     }
     let filters = takers.map { mappings[$0].predicate }
     let isDivided = !filters.allSatisfy { $0 == ValueExpression.everything }
@@ -146,6 +152,16 @@ package struct MappingLosses: Hashable, Sendable {
     }
     addConversions(entity, takers: takers)
     if isDivided { divisions.append(division) }
+  }
+
+  /// How an entity continues in the destination, apart from what mappings make of its objects: a
+  /// property that it still has is not removed.
+  private func continuations(of entity: Entity, besides made: [Entity]) -> [PropertyMatch] {
+    (continued[entity.name] ?? []).compactMap { name in
+      guard let new = destination.entity(name: name), !made.contains(new) else { return nil }
+      return PropertyMatch(
+        source: source, old: entity, destination: destination, new: new, entities: entities)
+    }
   }
 
   /// The cause of references that are left behind; a model that has objects of some pairs does not
