@@ -181,6 +181,23 @@ struct MappingInferenceTests {
     #expect(inference.conditions.map(\.demand) == [.singleOwner(relationship: "captain")])
   }
 
+  @Test func `objects share the object of a to-one without an inverse`() throws {
+    func demands(inverse: String?) throws -> [Condition.Demand] {
+      try infer(
+        [
+          Entity("Team", [], [.toMany("captain", "Player", inverse: "team")]),
+          Entity("Player", [], [.toMany("team", "Team", inverse: "captain")]),
+        ],
+        [
+          Entity("Team", [], [.toOne("captain", "Player", inverse: inverse)]),
+          Entity("Player", [], inverse.map { [.toOne($0, "Team", inverse: "captain")] } ?? []),
+        ]
+      ).conditions.map(\.demand)
+    }
+    #expect(try demands(inverse: nil) == [.singleObject(relationship: "captain")])
+    #expect(try demands(inverse: "team").count == 2)
+  }
+
   @Test func `properties move up and down a hierarchy`() throws {
     let up = try infer(
       [Entity("P"), Entity("A", in: "P", [.optional("x")]), Entity("B", in: "P")],

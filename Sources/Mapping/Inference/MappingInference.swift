@@ -257,6 +257,8 @@ package struct MappingInference {
     if old.isToMany, !new.isToMany { demand(.singleObject(relationship: old.name)) }
     let inverse = destination.inverse(of: new)
     if inverse?.isToMany == true { return }
+    // Any number of objects may hold a reference to one that has no inverse.
+    if inverse == nil, !new.isToMany { return }
     let isShared =
       old.isToMany ? source.inverse(of: old)?.isToMany == true : new.isToMany
     if isShared, !isCounted(fromInverseOf: new, old: old) {
