@@ -134,7 +134,7 @@ package struct PreparedMigration: Sendable {
       let planner = try StagePlanner(
         route: found.route, source: survey.schema, isStepwise: request.isStepwise,
         independentPolicies: request.independentPolicies, allowsFilters: allowsFilters,
-        validates: request.validation == .strict,
+        validates: request.validation == .strict, choices: request.defectChoices,
         joins: try JoinChoices(request: request, target: target.model))
       return (found, planner.stages)
     }

@@ -174,4 +174,32 @@ import Testing
     try judge(
       report, stage: 1, result: request.destination, items: count("ZITEM", in: given.store))
   }
+
+  @Test(arguments: [EngineName?.none, .sql, .pages, .objects], [true, false])
+  func `choices hold for a value that an earlier step gives to all objects`(
+    engine: EngineName?, isText: Bool
+  ) async throws {
+    func version(_ number: Int) throws -> ManagedObjectModel {
+      let type: AttributeType = isText ? .string : number == 3 ? .integer16 : .integer64
+      return try ManagedObjectModel(
+        Entity(
+          "Item", [.optional("name")] + (number == 1 ? [] : [.optional("code", type)]),
+          unique: isText && number == 3 ? [["code"]] : []))
+    }
+    let given = try GivenMigration(from: version(1), to: version(3), rows: 20)
+    var request = given.request(output: given.folder.appending("New.sqlite"))
+    request.target = [try given.bundle(of: (1...3).map(version))]
+    request.isProgressive = true
+    request.engine = engine
+    request.settings = [isText ? "Item.code=\"x\"" : "Item.code=300000"]
+    if isText {
+      request.defectChoices.duplicates = .keepFirst
+    } else {
+      request.defectChoices.values = .null
+    }
+    let report = try await given.run(request)
+    #expect(report.defects.map(\.stage) == [2])
+    #expect(try count("ZITEM", in: request.destination) == (isText ? 1 : 20))
+    #expect(try count("ZITEM WHERE ZCODE IS NULL", in: request.destination) == (isText ? 0 : 20))
+  }
 }

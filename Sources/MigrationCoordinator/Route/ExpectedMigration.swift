@@ -30,7 +30,7 @@ package struct ExpectedMigration: Sendable {
     let planned = try StagePlanner(
       route: route, source: survey.schema, isStepwise: request.isStepwise,
       independentPolicies: request.independentPolicies, allowsFilters: false,
-      joins: try JoinChoices(request: request, target: target)
+      choices: request.defectChoices, joins: try JoinChoices(request: request, target: target)
     ).stages
     stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
     guard let first = stages.first else { return }

@@ -134,6 +134,14 @@ package struct RowStep: Sendable {
     conditions.contains { if case .singleObject = $0.demand { true } else { false } }
   }
 
+  /// Whether all rows of an entity get the same value, which is not nil.
+  var hasConstants: Bool {
+    let columns = program?.tables.flatMap(\.columns) ?? []
+    return columns.flatMap(\.operations).contains { operation in
+      if case .constant(let value) = operation { value != .null } else { false }
+    }
+  }
+
   /// Whether mappings choose among the rows of this very step's source.
   var isFiltered: Bool { calls?.isFiltered ?? false }
 

@@ -90,6 +90,8 @@ struct StagePlanner {
   private var open: [RowStep] = []
   private var composed: MigrationProgram?
   private var cut: Stage.Cut?
+  /// Whether choices repair the rows with which a stage begins.
+  private let repairs: Bool
 
   /// Cuts a route.
   ///
@@ -100,12 +102,14 @@ struct StagePlanner {
   ///     mapping models object by object.
   ///   - allowsFilters: whether mapping models with filters may go by rows.
   ///   - validates: whether an object without a mandatory value ends the migration.
+  ///   - choices: how stores are repaired with which stages begin.
   ///   - joins: what is known of the names of join tables.
   init(
     route: MigrationRoute, source: StoreSchema, isStepwise: Bool,
     independentPolicies: Set<String>?, allowsFilters: Bool, validates: Bool = true,
-    joins: JoinChoices
+    choices: DefectChoices = DefectChoices(), joins: JoinChoices
   ) throws {
+    repairs = choices.asksDemands
     var (schema, joins) = (source, joins)
     for given in route.steps {
       let step = given.completingCopies()
@@ -152,7 +156,7 @@ struct StagePlanner {
     if !open.isEmpty {
       if isStepwise {
         close(before: .stepwise)
-      } else if next.needsStore || open.contains(where: \.needsStore) {
+      } else if next.needsStore || open.contains(where: \.needsStore) || isRepairedApart(next) {
         close(before: .mappingModel)
       } else if let before = composed, let program = next.program,
         !readsDerived(next, before: before),
@@ -168,6 +172,12 @@ struct StagePlanner {
     }
     open = [next]
     composed = next.program
+  }
+
+  /// Whether choices may repair values that steps before give to all rows: only a store between has
+  /// them, and object by object a mapping model always makes one.
+  private func isRepairedApart(_ next: RowStep) -> Bool {
+    repairs && ([next] + open).contains { $0.calls != nil } && open.contains(where: \.hasConstants)
   }
 
   /// Whether a step makes something else than the same derived attribute of one whose values are
