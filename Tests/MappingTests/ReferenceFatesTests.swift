@@ -86,4 +86,14 @@ import Testing
     }
     #expect(try #require(found.place).winner == .target)
   }
+
+  @Test func `one object next to all of them is no collision`() throws {
+    let found = try place(byRows: false) {
+      $0.entityMappings[0].relationshipMappings.append(
+        PropertyMapping(name: "main", valueExpression: .destinations(ofRelationship: "orders")))
+    } to: {
+      $0[0].relationships.append(Relationship(name: "main", to: "Order"))
+    }
+    #expect(found.place == nil)
+  }
 }

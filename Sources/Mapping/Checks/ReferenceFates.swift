@@ -274,35 +274,59 @@ package struct ReferenceFates: Sendable {
 
   /// Which end has one place only, where objects are made one by one; rows keep their columns.
   private func winner(of relationship: Relationship, place: Place) -> Winner? {
-    guard !isByRows else { return nil }
+    guard !isByRows, !keepsAll(relationship, place: place) else { return nil }
+    return place.continuations.lazy.compactMap {
+      winner(of: relationship, as: $0, place: place)
+    }.first
+  }
+
+  /// Whether each object of one end keeps all references in some relationship, whatever others
+  /// take of them.
+  private func keepsAll(_ relationship: Relationship, place: Place) -> Bool {
+    func keep(_ entities: [String], _ name: String) -> Bool {
+      let takers = entities.flatMap { makers[$0] ?? [] }
+      return !takers.isEmpty
+        && takers.allSatisfy { maker in
+          (maker.reads[name] ?? []).contains { read in
+            guard let entity = maker.destination, read.through == nil else { return false }
+            let continuation = Continuation(entity: entity, relationship: read.property)
+            return winner(of: relationship, as: continuation, place: place) == nil
+          }
+        }
+    }
+    return keep(place.owners, relationship.name)
+      || source.inverse(of: relationship).map { keep(place.targets, $0.name) } ?? false
+  }
+
+  /// Which end has one place only in a relationship that continues another one.
+  private func winner(
+    of relationship: Relationship, as continuation: Continuation, place: Place
+  ) -> Winner? {
+    // Each pair has an object of its own.
+    let isOfPairs = (place.owners + place.targets).contains { end in
+      (makers[end] ?? []).contains {
+        $0.pairOwners != nil && $0.destination == continuation.entity
+      }
+    }
+    guard !isOfPairs, let entity = destination.entity(name: continuation.entity),
+      let made = destination.allRelationships(of: entity).first(where: {
+        $0.name == continuation.relationship
+      })
+    else { return nil }
     let inverse = source.inverse(of: relationship)
-    for continuation in place.continuations {
-      // Each pair has an object of its own.
-      let isOfPairs = (place.owners + place.targets).contains { end in
-        (makers[end] ?? []).contains {
-          $0.pairOwners != nil && $0.destination == continuation.entity
-        }
+    let back = destination.inverse(of: made)
+    let isOwn = place.owners.contains { owner in
+      (makers[owner] ?? []).contains {
+        $0.destination == continuation.entity
+          && $0.properties(reading: relationship.name).contains(made.name)
       }
-      if isOfPairs { continue }
-      guard let entity = destination.entity(name: continuation.entity),
-        let made = destination.allRelationships(of: entity).first(where: {
-          $0.name == continuation.relationship
-        })
-      else { continue }
-      let back = destination.inverse(of: made)
-      let isOwn = place.owners.contains { owner in
-        (makers[owner] ?? []).contains {
-          $0.destination == continuation.entity
-            && $0.properties(reading: relationship.name).contains(made.name)
-        }
-      }
-      let (forward, backward) = isOwn ? (made, back) : (back, made)
-      if relationship.isToMany, let forward, !forward.isToMany { return .owner }
-      // Without an inverse the row of the target has the key of its one owner.
-      if place.form != .owner, let forward, forward.isToMany, backward == nil { return .target }
-      if inverse?.isToMany == true || inverse == nil, let backward, !backward.isToMany {
-        return .target
-      }
+    }
+    let (forward, backward) = isOwn ? (made, back) : (back, made)
+    if relationship.isToMany, let forward, !forward.isToMany { return .owner }
+    // Without an inverse the row of the target has the key of its one owner.
+    if place.form != .owner, let forward, forward.isToMany, backward == nil { return .target }
+    if inverse?.isToMany == true || inverse == nil, let backward, !backward.isToMany {
+      return .target
     }
     return nil
   }
