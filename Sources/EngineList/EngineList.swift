@@ -84,6 +84,9 @@ package enum EngineList {
   /// Whether mapping models have to run object by object, even if rows would suffice.
   package static func makesObjects(wish: EngineName?) -> Bool { wish == ObjectEngine.name }
 
+  /// Whether the store itself is to be edited, without another one in its place.
+  package static func edits(wish: EngineName?) -> Bool { wish == EditEngine.name }
+
   /// What finds the rows that filters take by the pages of a store; nil where SQLite has to.
   package static func filterPages(of survey: StoreSurvey) -> (any FilterPages)? {
     guard let file = try? SourceFile(survey.access.readable) else { return nil }

@@ -89,7 +89,10 @@ package struct ObjectComparison {
     for (table, reader) in [(table, first), (other, second)] {
       let count = try PairMerge.countWithoutKeys(table, reader: reader)
       if count > 0 {
-        result.tablesNotCompared.append("\(table.name) has \(count) rows without both keys")
+        result.tablesNotCompared.append(
+          count == 1
+            ? "\(table.name) has a row whose keys are not two numbers"
+            : "\(table.name) has \(count) rows whose keys are not two numbers")
       }
     }
     var merge = PairMerge(table, other, readers: (first, second))

@@ -33,7 +33,7 @@ extension PlaceError: DisposedError {
     case .folderNotWritable(_, let cause): cause.knownDisposition
     case .outputExists, .nameTooLong, .keptListUnreadable, .nothingKept, .oldStoreDiscarded,
       .keptChanged, .keptMissing, .keptUnlisted, .keptInPlace, .keptRenamed, .otherRun,
-      .workFolderForeign:
+      .storeReserved, .workFolderForeign:
       .refusal
     }
   }

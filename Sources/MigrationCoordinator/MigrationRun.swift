@@ -1,3 +1,4 @@
+import EngineList
 package import Logging
 package import MigrationStatus
 import ModelFiles
@@ -75,6 +76,12 @@ package struct MigrationRun: Sendable {
     }
     if request.output == nil, let owner = try KeptName.owner(of: request.store) {
       throw PlaceError.keptInPlace(request.store, of: owner)
+    }
+    // An edit writes to the store and does not rename it.
+    if request.output == nil, !EngineList.edits(wish: request.division.engine),
+      try Files.isReservedForOwner(request.store)
+    {
+      throw PlaceError.storeReserved(request.store)
     }
     try request.requireShortNames()
     if let output = request.output {

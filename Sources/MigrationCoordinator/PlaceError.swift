@@ -29,6 +29,8 @@ package enum PlaceError: Error, Sendable {
   case otherRun(work: FilePath, [RunDifference])
   /// The work folder cannot be created in this folder.
   case folderNotWritable(FilePath, cause: any Error)
+  /// Another user owns a store and its folder, which reserves renaming it for the owners.
+  case storeReserved(FilePath)
   /// The work folder was not made by Godwit, or not for this migration.
   case workFolderForeign(FilePath, WorkFolderFault)
   /// File systems have too little free space.

@@ -32,4 +32,9 @@ package struct StatusError: Error, Hashable, Sendable {
   package var problem: Problem
   /// The path of the status file.
   package var path: FilePath
+
+  /// The error of the system that was the cause; nil for any other cause.
+  package var errno: Errno? {
+    if case .database(.system(let errno), _) = problem { errno } else { nil }
+  }
 }

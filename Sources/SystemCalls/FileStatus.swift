@@ -33,6 +33,9 @@ package struct FileStatus: Hashable, Sendable {
   /// Whether writing to it writes to a disk as a whole.
   package var isBlockDevice: Bool
 
+  /// Of a folder, whether only the owners of its files and its own may rename and remove them.
+  package var isSticky: Bool { mode & 0o1000 != 0 }
+
   /// Whether the file is a folder.
   package var isDirectory: Bool { kind == .directory }
 
@@ -81,6 +84,14 @@ extension Files {
   /// Whether the file exists and this user may read and write it.
   package static func isReadableAndWritable(_ path: FilePath) -> Bool {
     path.withPlatformString { csystem_is_readable_and_writable($0) } == 1
+  }
+
+  /// Whether this user may neither rename nor remove a file, even one that it may write: its folder
+  /// has the sticky bit, and other users own both.
+  package static func isReservedForOwner(_ path: FilePath) throws(SystemCallError) -> Bool {
+    let (user, folder) = (Processes.user, try fileStatus(parent(of: path)))
+    guard folder.isSticky, user != 0, folder.owner != user else { return false }
+    return try fileStatus(path, followLinks: false).owner != user
   }
 
   /// The status of the file at a path, by default of the one to which a symbolic link leads.

@@ -120,6 +120,7 @@ enum ErrorSamples {
       list: "New.sqlite.godwit-kept.json", from: "Shop.sqlite", missing: "New.sqlite.before-1"),
     .otherRun(work: "Shop.sqlite.godwit", [.targetModel]),
     .folderNotWritable("/data", cause: CancellationError()),
+    .storeReserved(store),
     .workFolderForeign("Shop.sqlite.godwit", .unmarked(holds: "notes.txt")),
     .diskFull([
       .init(

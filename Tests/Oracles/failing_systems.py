@@ -267,9 +267,24 @@ def forbidden(tool, folder, engine):
     out += store.judge(migrate(os.path.join(outside, "New.sqlite")), NOT_PERMITTED,
                        re.escape(outside))
     os.chmod(outside, 0o777)
+    out += reserved(store, model, os.path.join(folder, "shared"), engine, prefix)
     os.chmod(store.path, 0o600)
     return out + store.judge(migrate(os.path.join(outside, "New.sqlite")), NOT_PERMITTED,
                              r"Shop\.sqlite", "permissions")
+
+
+def reserved(store, model, folder, engine, prefix):
+    """A store that its user may write, in a folder that lets only owners rename files."""
+    os.mkdir(folder)
+    shared = os.path.join(folder, "Shop.sqlite")
+    shutil.copy(store.path, shared)
+    os.chmod(shared, 0o666)
+    os.chmod(folder, 0o1777)
+    before = sorted(os.listdir(folder))
+    done = store.tool.call("migrate", shared, "--to", model, "--engine", engine, prefix=prefix)
+    out = store.judge(done, NOT_PERMITTED, r"Shop\.sqlite", "sticky", "--output")
+    after = sorted(os.listdir(folder))
+    return out + [f"the folder has {after} instead of {before}"] * (after != before)
 
 
 def large_value(tool, folder, engine):

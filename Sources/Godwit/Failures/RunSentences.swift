@@ -16,6 +16,11 @@ extension MigrationFailure {
         .cannotCreate, kind: .fileExists, at: output,
         "\(output) already exists: name another file or remove it.")
     case .folderNotWritable(let folder, let cause): self.init(unwritable: folder, cause)
+    case .storeReserved(let store):
+      self.init(
+        .cannotCreate, at: store,
+        "\(store) cannot be replaced: another user owns it, and the sticky bit of its folder lets "
+          + "only owners rename files; run the command as that user, or use \(option: .output).")
     case .workFolderForeign(let folder, let fault):
       self.init(
         .cannotCreate, kind: .fileExists, at: folder,

@@ -66,12 +66,23 @@ extension MigrationFailure {
     case .tablesMissing, .columnsMissing, .keysMissing, .numbersAsTexts, .rowNumbersMissing,
       .numbersContradict:
       self.init(schema: error)
-    case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotRead, .cannotWrite,
-      .deviceFailed,
-      .notPermitted, .diskFull, .outOfMemory, .rowTooLong, .changedDuringMigration:
+    case .cannotRead, .outOfMemory: self.init(unreadable: error)
+    case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotWrite, .deviceFailed,
+      .notPermitted, .diskFull, .rowTooLong, .changedDuringMigration:
       self.init(access: error)
     }
     self.file = error.store
+  }
+
+  /// Describes a store that the system does not let this process read.
+  private init(unreadable error: StoreError) {
+    // These have a sentence of their own wherever they arise.
+    let known: [Errno] = [.tooManySymbolicLinkLevels, .tooManyOpenFiles]
+    if let errno = error.cause as? Errno, known.contains(errno) {
+      self.init(errno: errno, operation: "reading", path: error.store)
+    } else {
+      self.init(access: error)
+    }
   }
 
   /// Describes tables that are not what Core Data makes of the store's model.

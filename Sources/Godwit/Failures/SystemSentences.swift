@@ -21,7 +21,7 @@ extension MigrationFailure {
 
   init(_ error: Errno) { self.init(errno: error, operation: "an access", path: nil) }
 
-  fileprivate init(errno: Errno, operation: String, path: FilePath?) {
+  init(errno: Errno, operation: String, path: FilePath?) {
     let file = path.map { "\($0)" } ?? "a file"
     switch errno {
     case .noSuchFileOrDirectory:

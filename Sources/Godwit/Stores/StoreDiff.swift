@@ -156,7 +156,9 @@ public struct StoreDiff: Sendable {
       let compared = CountText(entities.map(\.compared).reduce(0, +), "object")
       lines.append(
         isAlike
-          ? "\(first) and \(second) are equal: \(compared) compared."
+          ? notCompared.isEmpty
+            ? "\(first) and \(second) are equal: \(compared) compared."
+            : "what was compared of \(first) and \(second) is equal: \(compared) compared."
           : "\(first) and \(second) differ: \(CountText(total, "difference")), "
             + "\(compared) compared.")
       return lines

@@ -41,7 +41,9 @@ struct StoreSwapper {
   /// Swaps `result`, which lies on the same file system, with the store.
   ///
   /// - Returns: what failed once the new store was in its place.
+  /// - Throws: `PlaceError.storeReserved` among others, before anything has another name.
   func swap(_ result: FilePath) throws -> [HandoverNote] {
+    guard try !Files.isReservedForOwner(store) else { throw PlaceError.storeReserved(store) }
     let settling = StoreSettling(store: store, fingerprint: fingerprint)
     let lock = try settling.lock(held: self.lock)
     return try withExtendedLifetime(lock) {

@@ -137,7 +137,12 @@ final class ProgressReporter: Sendable {
         }
       }
     } catch {
-      logger.warning("no status file", metadata: ["error": "\(error)"])
+      var facts: Logger.Metadata = ["folder": "\(paths.work)"]
+      facts["cause"] = ((error as? StatusError)?.errno ?? (error as? SystemCallError)?.errno).map {
+        "\($0)"
+      }
+      logger.warning(
+        "no status file could be created; the migration continues without it", metadata: facts)
       (status, flusher, poller, loss) = (nil, nil, nil, nil)
     }
   }
