@@ -1,3 +1,4 @@
+import Expressions
 import GRDB
 import Mapping
 import ObjectModel
@@ -151,5 +152,52 @@ import Testing
     let given = try given(
       .derived("n", .integer64, from: "docs.@count"), of: "Folder", isMany: true)
     #expect(try await refusals(given, request(given, engine)) == [])
+  }
+
+  @Test(arguments: [EngineName?.none, .sql, .objects])
+  func `a count of pairs stays where the other end is renamed`(
+    engine: EngineName?
+  ) async throws {
+    func model(_ document: String, _ folders: String, was: Bool) throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [
+        Entity(
+          "Folder", [.optional("name"), .derived("n", .integer64, from: "docs.@count")],
+          [.toMany("docs", document, inverse: folders)]),
+        Entity(
+          document, was: was ? "Doc" : nil, [.optional("name")],
+          [.toMany(folders, "Folder", inverse: "docs", was: was ? "folders" : nil)]),
+      ])
+    }
+    let given = try GivenMigration(
+      from: model("Doc", "folders", was: false), to: model("Page", "places", was: true), rows: 60)
+    #expect(try await refusals(given, request(given, engine)) == [])
+  }
+
+  @Test(arguments: [EngineName?.none, .sql, .objects], [false, true])
+  func `a default value changes what is computed from missing values only`(
+    engine: EngineName?, isMissing: Bool
+  ) async throws {
+    func model(_ name: Attribute) throws -> ManagedObjectModel {
+      try ManagedObjectModel(entities: [Entity("Doc", [name, Self.canonical()])])
+    }
+    let given = try GivenMigration(
+      from: model(.optional("name")), to: model(.mandatory("name", default: .string("x"))),
+      rows: 20)
+    try given.change("UPDATE ZDOC SET ZNAME = 'y'")
+    if isMissing { try given.change("UPDATE ZDOC SET ZNAME = NULL WHERE Z_PK = 3") }
+    #expect(
+      try await refusals(given, request(given, engine))
+        == (isMissing ? [changed("Doc.name", "Doc", "c")] : []))
+  }
+
+  @Test(arguments: [EngineName?.none, .sql])
+  func `values of duplicates that stay are computed from what they were`(
+    engine: EngineName?
+  ) async throws {
+    let given = try given(Self.canonical(), unique: [["name"]])
+    try given.change("UPDATE ZDOC SET ZNAME = 'x' WHERE Z_PK < 6")
+    var request = try request(given, engine)
+    request.defectChoices.duplicates = .keepFirst
+    #expect(try await refusals(given, request) == [])
   }
 }

@@ -19,9 +19,12 @@ package struct KeptDerivations: Sendable {
     self.destination = destination
   }
 
+  /// Whether some object of an entity, or of one below it, lacks a value of an attribute.
+  package typealias Lacks = (_ attribute: String, _ entity: String) throws -> Bool
+
   /// Why the values of an attribute that an entity declares do not stay as they are; nil where they
   /// do, and where the models do not derive it in the same way.
-  package func obstacle(entity: String, attribute: String) -> Refusal? {
+  package func obstacle(entity: String, attribute: String, lacks: Lacks) rethrows -> Refusal? {
     guard let before = derivation(of: attribute, in: entity, model: source),
       let after = derivation(of: attribute, in: entity, model: destination),
       after.isSame(as: before)
@@ -30,8 +33,11 @@ package struct KeptDerivations: Sendable {
       Refusal(
         reason: .derivedValueNotKept(changed: changed), entity: entity, property: attribute)
     }
-    guard copies(attribute, of: entity) else { return refusal(nil) }
-    return destination.inputs(of: after, in: entity).first { !keeps($0) }.map {
+    guard try copies(attribute, of: entity, lacks: lacks) else { return refusal(nil) }
+    return try destination.inputs(of: after, in: entity).first {
+      try $0.target == nil
+        ? !copies($0.property, of: $0.entity, lacks: lacks) : !keepsPairs($0)
+    }.map {
       refusal("\($0.entity).\($0.property)")
     }
   }
@@ -47,22 +53,18 @@ package struct KeptDerivations: Sendable {
     mappings.filter { destination.isKind($0.destinationEntityName, of: entity) }
   }
 
-  private func keeps(_ input: DerivationInput) -> Bool {
-    if input.target == nil { return copies(input.property, of: input.entity) }
-    return keepsPairs(input)
-  }
-
   /// Whether all objects of an entity have the values that they had.
-  private func copies(_ attribute: String, of entity: String) -> Bool {
+  private func copies(_ attribute: String, of entity: String, lacks: Lacks) rethrows -> Bool {
     guard let old = source.entity(name: entity), let new = destination.entity(name: entity),
       let type = destination.leafAttribute(named: attribute, of: new)?.type,
       source.leafAttribute(named: attribute, of: old)?.type == type
     else { return false }
-    return makers(of: entity).allSatisfy { mapping in
-      continues(mapping, entity)
-        && mapping.attributeMappings.contains {
-          $0.name == attribute && $0.origin == .attribute(attribute, replacingNull: .null)
-        }
+    return try makers(of: entity).allSatisfy { mapping in
+      guard let taken = mapping.sourceEntityName, continues(mapping, entity),
+        let stated = mapping.attributeMappings.first(where: { $0.name == attribute }),
+        case .attribute(attribute, let replacement) = stated.origin
+      else { return false }
+      return try replacement == .null || !lacks(attribute, taken)
     }
   }
 
@@ -78,11 +80,11 @@ package struct KeptDerivations: Sendable {
     guard let target = input.target,
       let old = relationship(input.property, of: input.entity, in: source),
       let new = relationship(input.property, of: input.entity, in: destination),
-      old.destinationEntityName == target, old.isToMany == new.isToMany,
-      old.inverseName == new.inverseName
+      old.isToMany == new.isToMany
     else { return false }
     let (back, other) = (source.inverse(of: old), destination.inverse(of: new))
-    guard back?.isToMany == other?.isToMany, takesAll(of: target) else { return false }
+    guard back?.isToMany == other?.isToMany, takesAll(of: old.destinationEntityName, as: target)
+    else { return false }
     let owners = makers(of: input.entity)
     let members = makers(of: target)
     let names = Set([new.name, other?.name].compactMap(\.self))
@@ -92,9 +94,9 @@ package struct KeptDerivations: Sendable {
           || mapping.ownPolicyClassName != nil
       })
     else { return false }
-    let isWhole = owners.map { carries(new.name, by: $0, members: members) }
-    let isWholeBack = other.map { name in
-      members.map { carries(name.name, by: $0, members: owners) }
+    let isWhole = owners.map { carries(old, as: new, by: $0, members: members) }
+    let isWholeBack = back.flatMap { back in
+      other.map { other in members.map { carries(back, as: other, by: $0, members: owners) } }
     }
     let found = (isWhole + (isWholeBack ?? []))
     return !found.contains(.changed)
@@ -105,20 +107,21 @@ package struct KeptDerivations: Sendable {
   private enum Statement { case whole, absent, changed }
 
   private func carries(
-    _ name: String, by mapping: EntityMapping, members: [EntityMapping]
+    _ old: Relationship, as new: Relationship, by mapping: EntityMapping, members: [EntityMapping]
   ) -> Statement {
-    guard let stated = mapping.relationshipMappings.first(where: { $0.name == name }),
+    guard let stated = mapping.relationshipMappings.first(where: { $0.name == new.name }),
       stated.valueExpression != nil
     else { return .absent }
-    guard case .relationship(let before, let by) = stated.origin, before == name else {
+    guard case .relationship(old.name, let by) = stated.origin else {
       return .changed
     }
     return by == nil || members.map(\.name) == [by] ? .whole : .changed
   }
 
-  /// Whether every object of an entity and of those below it becomes one object of it.
-  private func takesAll(of entity: String) -> Bool {
-    let members = makers(of: entity)
+  /// Whether every object of a source entity and of those below it becomes one object of a
+  /// destination entity.
+  private func takesAll(of entity: String, as target: String) -> Bool {
+    let members = makers(of: target)
     return source.family(of: entity).filter { !$0.isAbstract }.allSatisfy { member in
       let makers = members.filter { $0.sourceEntityName == member.name && $0.newObjects == nil }
       return makers.count == 1 && makers[0].predicate == ValueExpression.everything

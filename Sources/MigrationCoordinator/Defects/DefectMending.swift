@@ -109,7 +109,12 @@ struct DefectMending {
         == model.entity(name: entity).map { model.root(of: $0).name }
     }
     func isChanged(_ input: DerivationInput, by defect: Defect) -> Bool {
-      if isOf(defect, input.entity), defect.property == input.property { return true }
+      // Of duplicates, those that stay are as they were.
+      if defect.kind != .duplicate, defect.fate != .kept, isOf(defect, input.entity),
+        defect.property == input.property
+      {
+        return true
+      }
       guard let target = input.target else { return false }
       let inverse = model.relationship(of: input).flatMap { model.inverse(of: $0) }
       return isOf(defect, target)

@@ -50,9 +50,7 @@ struct CountedLosses {
   }
 
   /// The rows of the store.
-  var view: RowView {
-    RowView(model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
-  }
+  var view: RowView { RowView(of: survey) }
 
   /// The mappings of all models.
   var allMappings: MappingModel { MappingModel(entityMappings: mappings.flatMap(\.entityMappings)) }
@@ -104,8 +102,7 @@ struct CountedLosses {
     possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema
   ) throws -> [Loss] {
     if possible.isEmpty { return [] }
-    let view = RowView(
-      model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
+    let view = RowView(of: survey)
     let checker = ConditionChecker(
       view: view, destination: destination, mapping: MappingModel(entityMappings: []),
       reader: survey.reader)

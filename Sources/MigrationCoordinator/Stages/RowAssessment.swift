@@ -99,11 +99,11 @@ package struct RowAssessment: Sendable {
     }
     losses += counts.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
-      let own = destination.takeTriggers(of: survey.schema, tables: tables, by: steps)
+      let own = try destination.takeTriggers(
+        of: survey.schema, tables: tables, obstacles: open.map { $0.derivations(survey.reader) })
       if !own.isEmpty { found = (own, steps[steps.count - 1]) }
     }
-    refusals = found?.refusals ?? []
-    refusedStep = found?.step
+    (refusals, refusedStep) = (found?.refusals ?? [], found?.step)
     program =
       refusals.isEmpty
       ? before.map {
@@ -201,26 +201,16 @@ extension StoreSchema {
     }
   }
 
-  /// Takes triggers of a store where steps make rows by programs; returns why that is impossible.
-  fileprivate mutating func takeTriggers(
-    of source: StoreSchema, tables: [TableProgram], by steps: [RowStep]
-  ) -> [Refusal] {
-    takeTriggers(
-      of: source, tables: tables,
-      kept: steps.map {
-        KeptDerivations([$0.mapping], from: $0.source.model, to: $0.destination.model)
-      })
-  }
-
   /// Gives triggers the form that they have in a store, and takes over those of open derivations;
   /// what stands against them.
   ///
   /// - Parameters:
   ///   - tables: the programs of the tables; nil where objects are made one by one.
-  ///   - steps: which values the mappings of each step keep.
+  ///   - steps: for each step, why a derived attribute does not keep its values.
   mutating func takeTriggers(
-    of source: StoreSchema, tables: [TableProgram]?, kept steps: [KeptDerivations]
-  ) -> [Refusal] {
+    of source: StoreSchema, tables: [TableProgram]?,
+    obstacles steps: [(OpenDerivation) throws -> Refusal?]
+  ) throws -> [Refusal] {
     var unknown: [Refusal] = []
     for place in derived.indices {
       let attribute = derived[place]
@@ -239,21 +229,18 @@ extension StoreSchema {
     let (kept, obstacles) = DerivedCompiler(source: source, destination: self)
       .openTriggers(tables: tables)
     keptTriggers = kept
-    return unknown
+    return try unknown
       + openDerivations.compactMap { open in
         let obstacle = obstacles.first { $0.attribute == open }
         if let trigger = obstacle?.trigger {
           return Refusal(
             reason: .triggerCannotBeKept(trigger), entity: open.entity, property: open.attribute)
         }
-        let changes = steps.lazy.compactMap {
-          $0.obstacle(entity: open.entity, attribute: open.attribute)
+        for step in steps { if let refusal = try step(open) { return refusal } }
+        return obstacle.map { _ in
+          Refusal(
+            reason: .derivationCannotBeComputed, entity: open.entity, property: open.attribute)
         }
-        return changes.first
-          ?? obstacle.map { _ in
-            Refusal(
-              reason: .derivationCannotBeComputed, entity: open.entity, property: open.attribute)
-          }
       }
   }
 }
@@ -314,6 +301,11 @@ private struct OpenStep {
     }
     for case (_, .rows(let question)) in conditions { counter.ask(question) }
     for case (_, .rows(let question)) in possibleLosses { counter.ask(question) }
+  }
+
+  /// Why derived attributes that only Core Data computes do not keep their values.
+  func derivations(_ reader: StoreReader) -> (OpenDerivation) throws -> Refusal? {
+    view.derivations(by: [step.mapping], to: step.destination.model, reader: reader)
   }
 
   func refusals(counter: RowCounter) throws -> [Refusal] {

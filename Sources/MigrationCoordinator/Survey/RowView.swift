@@ -1,7 +1,9 @@
 import GRDB
+import Mapping
 import ObjectModel
 import RowPrograms
 import Schema
+import StoreFormat
 import Survey
 
 /// The rows of a store, or those that a program would make from them.
@@ -119,5 +121,43 @@ struct RowView {
     let places = entities.compactMap { rows(ofEntity: $0) }
     guard let rows = places.first?.rows else { return "0" }
     return "+\(key) IN (SELECT s.Z_PK FROM \(rows.from) WHERE \(rows.isOf(places.map(\.number))))"
+  }
+
+  /// Whether some object of an entity, or of one below it, lacks a value of an attribute.
+  func lacks(_ attribute: String, inFamilyOf entity: String, reader: StoreReader) throws -> Bool {
+    try model.family(of: entity).contains { member in
+      guard let place = rows(ofEntity: member.name),
+        let column = model.lineage(of: member).lazy.compactMap({ level in
+          place.table.column(role: .attribute(entity: level.name, name: attribute))
+        }).first
+      else { return false }
+      let value = place.rows.value(column: column.name, of: place.number)
+      return try reader.number(
+        sql: """
+          SELECT EXISTS (SELECT 1 FROM \(place.rows.from) \
+          WHERE \(place.rows.isOf([place.number])) AND (\(value)) IS NULL)
+          """) != 0
+    }
+  }
+
+  /// Why derived attributes that only Core Data computes do not keep their values in a step that
+  /// begins with these rows.
+  func derivations(
+    by mappings: [MappingModel], to destination: ManagedObjectModel, reader: StoreReader
+  ) -> (OpenDerivation) throws -> Refusal? {
+    let kept = KeptDerivations(mappings, from: model, to: destination)
+    return { open in
+      try kept.obstacle(entity: open.entity, attribute: open.attribute) {
+        try lacks($0, inFamilyOf: $1, reader: reader)
+      }
+    }
+  }
+}
+
+extension RowView {
+  /// The rows of a store itself.
+  init(of survey: StoreSurvey) {
+    self.init(
+      model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
   }
 }

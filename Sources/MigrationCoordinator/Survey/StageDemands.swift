@@ -40,8 +40,7 @@ struct StageDemands {
       let demands = PlainDemands(
         models: step.mappings.map(\.mapping), source: survey.model,
         destination: step.destination.model, validates: validates)
-      let view = RowView(
-        model: survey.model, schema: survey.schema, program: nil, counts: survey.rowCounts)
+      let view = RowView(of: survey)
       return [
         StageDemands(
           conditions: step.conditions(besides: demands.conditions),
