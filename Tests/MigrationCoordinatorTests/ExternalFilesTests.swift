@@ -75,6 +75,47 @@ import Testing
     _ = try await given.run(request)
   }
 
+  @Test(arguments: [EngineName?.none, .sql, .objects], ["blue", "red"])
+  func `mappings share files only where both of their filters take an object`(
+    engine: EngineName?, other: String
+  ) async throws {
+    let (image, color) = (Attribute.external("image"), Attribute.optional("color"))
+    let given = try GivenMigration(
+      from: ManagedObjectModel(Entity("Scan", [image, color])),
+      to: ManagedObjectModel(Entity("Copy", [image, color]), Entity("Scan", [image, color])),
+      rows: 90)
+    try given.change("UPDATE ZSCAN SET ZCOLOR = iif(Z_PK % 2, 'red', 'blue')")
+    let file = given.folder.appending("map.json")
+    func mapping(_ destination: String, _ color: String) -> String {
+      """
+      {"source": "Scan", "destination": "\(destination)", "type": "copy",
+       "filter": "color == '\(color)'"}
+      """
+    }
+    try Files.writeFileAtomically(
+      Array(
+        """
+        {"format": "godwit mapping model", "version": 1,
+         "mappings": [\(mapping("Scan", "red")), \(mapping("Copy", other))]}
+        """.utf8), to: file)
+    var request = given.request()
+    request.engine = engine
+    request.mappings = [file]
+    request.lossConsent = .all
+    guard other == "red" else {
+      _ = try await given.run(request)
+      return
+    }
+    let error = await #expect(throws: MigrationError.self) { try await given.run(request) }
+    guard case .impossible(_, let refusals, _)? = error,
+      case .externalFiles(.shared, _, let keys, _)? = refusals.first?.reason
+    else {
+      Issue.record("another outcome: \(String(describing: error))")
+      return
+    }
+    #expect(refusals.count == 1 && !keys.isEmpty && keys.allSatisfy { $0 % 2 == 1 })
+  }
+
   @Test(
     arguments: [EngineName.sql, .pages],
     [

@@ -95,7 +95,7 @@ import Testing
       ])
     #expect(
       reasons[0].sentence
-        == "Reminder: 50 objects would get the same default value of id, and it must be unique; "
+        == "Reminder: 50 objects would get the same value of id, and it must be unique; "
         + "give each its own value: use routing.settings = [\"Reminder.id=EXPRESSION\"], such as "
         + "uuid() for a UUID and CAST(uuid(), \"NSString\") for a text. [134111]"
     )

@@ -250,12 +250,12 @@ extension Refusal {
           + "or \(value: StoreMigration.DuplicateChoice.merge)")
     case .defaultsDiffer(let properties, let source?):
       Explanation(
-        "\(objects) would get the same default value of \(properties.joined(separator: ", ")) "
+        "\(objects) would get the same value of \(properties.joined(separator: ", ")) "
           + "instead of nil, and it must be unique",
         advice: setting(properties[0], inPlaceOfNilOf: source))
     case .defaultsDiffer(let properties, nil):
       Explanation(
-        "\(objects) would get the same default value of \(properties.joined(separator: ", ")), and "
+        "\(objects) would get the same value of \(properties.joined(separator: ", ")), and "
           + "it must be unique",
         advice: "give each its own value: \(setting(properties.first)), \(Self.identifiers)")
     case .singleObject:

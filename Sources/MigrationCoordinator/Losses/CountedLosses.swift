@@ -5,6 +5,7 @@ import MigrationEngine
 import ObjectMigration
 import ObjectModel
 import Planning
+import RowPrograms
 import Schema
 import StoreFormat
 import StoreNames
@@ -55,10 +56,10 @@ struct CountedLosses {
   /// The mappings of all models.
   var allMappings: MappingModel { MappingModel(entityMappings: mappings.flatMap(\.entityMappings)) }
 
-  /// Keeps the keys of objects by the mappings that do not take them, where references depend on
-  /// it.
-  func keeper(for fates: ReferenceFates) throws -> UntakenRowKeeper? {
-    let rows = ReferenceCounts.filters(fates, view: view)
+  /// Keeps the keys of objects by the mappings that do not take them, where references or others
+  /// depend on it.
+  func keeper(for fates: ReferenceFates, and others: Set<UntakenRows>) throws -> UntakenRowKeeper? {
+    let rows = ReferenceCounts.filters(fates, view: view).union(others)
     return try rows.isEmpty
       ? nil
       : UntakenRowKeeper(rows, mapping: allMappings, exclusive: [], destination: destination.model)

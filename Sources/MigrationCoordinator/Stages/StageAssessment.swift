@@ -68,8 +68,9 @@ package struct StageAssessment: Sendable {
     self.survey = survey
     emptiesValues = request.defectChoices.values == .null
     let search = DefectSearch(survey: survey)
-    let files = try ExternalFileSearch(survey: survey, stage: stage).obstacles(
-      scansAll: StrayRows(survey: survey, scansAll: rules.scansAll).scans)
+    let external = ExternalFileSearch(survey: survey, stage: stage)
+    let strays = StrayRows(survey: survey, scansAll: rules.scansAll)
+    let files = try external.obstacles(scansAll: strays.scans)
     bytesFromFiles = files.bytesRead
     let dangling = request.defectChoices.dangling == .fail ? try search.danglingLosses() : []
     let losses: [Loss]
@@ -80,7 +81,7 @@ package struct StageAssessment: Sendable {
         survey: survey, steps: steps, rules: rules,
         defects: rules.searchesDefects ? try search.open() : nil, mended: stage.mended)
       kind = .rows(assessment)
-      obstacles = files.refusals
+      obstacles = try files.refusals + external.overlaps(known: assessment.untaken.keys)
       destination = assessment.destination
       joinChoices = steps.last?.joinChoices ?? []
       references = assessment.references
@@ -105,11 +106,8 @@ package struct StageAssessment: Sendable {
       kind = .objects(counted, because: fallback)
       let demands = try StageDemands.all(
         of: stage, in: survey, validates: request.validation == .strict)
-      obstacles =
-        try (step.inferred?.refusals ?? []) + demands.flatMap { try $0.refusals(in: survey) }
-        + triggers + files.refusals
       let fates = counted.fates
-      let keeper = try counted.keeper(for: fates)
+      let keeper = try counted.keeper(for: fates, and: external.uses.filters)
       let known = try counted.beforehand(
         now: Date().timeIntervalSinceReferenceDate, keeper: keeper
       ) { looking($0, counted.filtersToTry) }
@@ -117,10 +115,12 @@ package struct StageAssessment: Sendable {
       if let keeper {
         try survey.reader.connection.run { RowKeyReader(keeper.keys).install(in: $0) }
       }
+      obstacles =
+        try (step.inferred?.refusals ?? []) + demands.flatMap { try $0.refusals(in: survey) }
+        + triggers + files.refusals + external.overlaps(known: keeper?.counts.keys ?? [:].keys)
       references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]
       losses =
-        try known + references.flatMap(\.losses)
-        + StrayRows(survey: survey, scansAll: rules.scansAll).losses()
+        try known + references.flatMap(\.losses) + strays.losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
         + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
     }

@@ -2,6 +2,7 @@ import GRDB
 import Mapping
 import ObjectModel
 import Planning
+import RowPrograms
 import Schema
 import StoreFormat
 import StoreNames
@@ -66,24 +67,51 @@ struct ExternalFileSearch {
     return (obstacles.map(\.refusal), found.bytesRead)
   }
 
-  /// Values whose files two values of the result would name.
+  /// Values whose files two values of the result would name, by any filters.
   private func shared() throws -> [Finding] {
     try columns { uses.isShared($0, in: $1) }.flatMap { table, wanted in
-      try wanted.compactMap { column in
-        var finding = Finding(
-          entity: column.entity, property: column.property, column: column.column, fault: .shared,
-          use: .carried, keys: [], names: [])
-        let rows = ExternalReferences.Rows(
-          table: table, columns: [column.column.name], numbers: column.numbers)
-        try survey.reader.connection.perform { db in
-          try rows.forEach(in: db) { key, _, files in
-            finding.keys.append(key)
-            if finding.names.count < Self.nameLimit { finding.names += files.compactMap(\.self) }
+      try wanted.compactMap { try shared($0, in: table) }
+    }
+  }
+
+  /// Values whose files two values of the result would name, since two filters take their object.
+  ///
+  /// - Parameter known: the sets of rows that the connection finds.
+  func overlaps(known: some Collection<String>) throws -> [Refusal] {
+    let found = columns { column, number in
+      let filters = uses.filters(of: column, in: number)
+      return !filters.isEmpty && filters.allSatisfy { known.contains($0.name) }
+    }
+    return try found.flatMap { table, wanted in
+      try wanted.flatMap { column in
+        try column.numbers.sorted { $0.rawValue < $1.rawValue }.compactMap { number in
+          var place = column
+          place.numbers = [number]
+          let taken = uses.filters(of: column.column, in: number).map {
+            "(\($0.exclusion(key: "Z_PK")))"
           }
+          let test = "\(taken.joined(separator: " + ")) > 1"
+          return try shared(place, in: table, where: test)?.refusal
         }
-        return finding.keys.isEmpty ? nil : finding
       }
     }
+  }
+
+  private func shared(
+    _ column: Wanted, in table: String, where test: String = "1"
+  ) throws -> Finding? {
+    var finding = Finding(
+      entity: column.entity, property: column.property, column: column.column, fault: .shared,
+      use: .carried, keys: [], names: [])
+    let rows = ExternalReferences.Rows(
+      table: table, columns: [column.column.name], numbers: column.numbers, test: test)
+    try survey.reader.connection.perform { db in
+      try rows.forEach(in: db) { key, _, files in
+        finding.keys.append(key)
+        if finding.names.count < Self.nameLimit { finding.names += files.compactMap(\.self) }
+      }
+    }
+    return finding.keys.isEmpty ? nil : finding
   }
 
   /// Missing files whose names are carried over.
@@ -308,6 +336,8 @@ extension ExternalReferences {
     let columns: [String]
     /// The entities whose rows are read.
     let numbers: Set<EntityNumber>
+    /// Which of these rows, as SQL.
+    var test = "1"
 
     /// Calls `body` with key, entity and the file name in each column, nil where there is none.
     func forEach(
@@ -322,7 +352,8 @@ extension ExternalReferences {
         sql: """
           SELECT Z_PK, Z_ENT, \(values.joined(separator: ", "))
           FROM \(SQL.identifier(name: table)) NOT INDEXED
-          WHERE Z_ENT IN (\(list)) AND (\(tests.joined(separator: " OR "))) ORDER BY Z_PK
+          WHERE Z_ENT IN (\(list)) AND (\(tests.joined(separator: " OR "))) AND \(test)
+          ORDER BY Z_PK
           """)
       while let row = try rows.next() {
         // Without values of GRDB's in between, which take as long as the row.

@@ -27,8 +27,8 @@ struct ExternalUses {
   private struct Carrier {
     /// What makes one object of a row.
     var maker: String
-    /// Whether it makes objects of all rows of the entity.
-    var takesAll: Bool
+    /// The rows of the entity that it makes nothing of; nil where it takes all.
+    var untaken: UntakenRows?
     /// Whether it may make several objects that have the value of one row.
     var makesSeveral = false
   }
@@ -61,13 +61,28 @@ struct ExternalUses {
     }
   }
 
-  /// Whether two values of the result come of one in rows of an entity, with the name of its file.
-  ///
-  /// Filters that overlap are not found.
+  /// Whether two values of the result come of each in rows of an entity, with the name of its file.
   func isShared(_ column: Column, in number: EntityNumber) -> Bool {
     guard let all = carriers[column]?[number] else { return false }
     return all.contains(where: \.makesSeveral) || Set(all.map(\.maker)).count < all.count
-      || (all.count > 1 && all.contains(where: \.takesAll))
+      || (all.count > 1 && all.contains { $0.untaken == nil })
+  }
+
+  /// The filters of several mappings that carry values in rows of an entity; empty for fewer.
+  ///
+  /// Two values of the result come of one where two filters take its row.
+  func filters(of column: Column, in number: EntityNumber) -> [UntakenRows] {
+    guard !isShared(column, in: number), let all = carriers[column]?[number], all.count > 1
+    else { return [] }
+    return all.compactMap(\.untaken)
+  }
+
+  /// All such filters.
+  var filters: Set<UntakenRows> {
+    Set(
+      carriers.flatMap { column, entities in
+        entities.keys.flatMap { filters(of: column, in: $0) }
+      })
   }
 
   /// Whether there are values with this use.
@@ -93,7 +108,7 @@ struct ExternalUses {
           note(use, of: column, in: entityNumber)
           guard use == .carried else { continue }
           carriers[column, default: [:]][entityNumber, default: []].append(
-            Carrier(maker: "\(number).\(place)", takesAll: entity.others == nil))
+            Carrier(maker: "\(number).\(place)", untaken: entity.others))
         }
       }
     }
@@ -116,7 +131,8 @@ struct ExternalUses {
       carriers[Column(table: table.name, name: column.name), default: [:]][number, default: []]
         .append(
           Carrier(
-            maker: "\(place)", takesAll: mapping.takesAll && mapping.newObjects == nil,
+            maker: "\(place)",
+            untaken: mapping.takesAll ? nil : UntakenRows(table: table.name, mappings: [place]),
             makesSeveral: mapping.newObjects?.pairRelationship != nil))
     }
   }
