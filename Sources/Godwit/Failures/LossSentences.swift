@@ -33,7 +33,9 @@ extension MigrationFailure {
         "Intermediate versions keep the data under other names: \(option: .progressive) migrates "
           + "through them.")
     }
-    if refusal.refused.contains(where: { $0.cause == .unmappedProperty }) {
+    if !refusal.mappings.isEmpty,
+      refusal.refused.contains(where: { $0.cause == .unmappedProperty })
+    {
       sentences.append(
         "In a mapping file, \"type\": \"copy\" copies the properties that an entity mapping does not "
           + "list.")

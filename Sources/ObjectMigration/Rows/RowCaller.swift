@@ -196,7 +196,7 @@ package final class RowCaller {
     {
       let value = try current.storedValue(name).1
       guard value == .null else { return value }
-      return try AttributeConversion.stored(replacement, for: AttributeForm(attribute))
+      return try stored(replacement, in: property, for: attribute)
     }
     let value: ObjectValue
     do {
@@ -210,7 +210,17 @@ package final class RowCaller {
       throw ObjectMigrationError(
         .valueRefused(type: attribute.type, found: value.kindName), property: property.name)
     }
-    return try AttributeConversion.stored(scalar, for: AttributeForm(attribute))
+    return try stored(scalar, in: property, for: attribute)
+  }
+
+  private func stored(
+    _ value: AttributeValue, in property: PropertyMapping, for attribute: Attribute
+  ) throws -> StoredValue {
+    do {
+      return try AttributeConversion.stored(value, for: AttributeForm(attribute))
+    } catch let error as ObjectMigrationError {
+      throw error.at(property: property.name)
+    }
   }
 
   private func scope(part: Part, property: MappingObject) -> EvaluationScope {
