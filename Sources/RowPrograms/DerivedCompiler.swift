@@ -33,21 +33,33 @@ package struct DerivedCompiler {
   }
 
   /// The triggers of open derivations that the result keeps, and what stands against others.
+  package func openTriggers(tables: [TableProgram]) -> (kept: [Trigger], [Obstacle]) {
+    let programs = Programs(tables)
+    return openTriggers(by: programs) { open in origin(of: open, by: programs).map { [$0] } }
+  }
+
+  /// The same where objects are made one by one, so that no trigger is known to fit.
   ///
-  /// - Parameter tables: nil where objects are made one by one, so that no column is known to be
-  ///   carried.
-  package func openTriggers(tables: [TableProgram]?) -> (kept: [Trigger], [Obstacle]) {
-    let programs = tables.map { Programs($0) }
+  /// - Parameter origins: the attributes of the source that one continues; nil for none.
+  package func openTriggers(
+    origins: (OpenDerivation) -> [OpenDerivation]?
+  ) -> (kept: [Trigger], [Obstacle]) { openTriggers(by: nil, origins: origins) }
+
+  private func openTriggers(
+    by programs: Programs?, origins: (OpenDerivation) -> [OpenDerivation]?
+  ) -> (kept: [Trigger], [Obstacle]) {
     var kept: [Trigger] = []
     var obstacles: [Obstacle] = []
     for open in destination.openDerivations {
-      guard isSame(open, by: programs) else {
+      guard let before = origins(open), before.allSatisfy({ isSame(open, as: $0) }) else {
         obstacles.append(Obstacle(attribute: open, trigger: nil))
         continue
       }
-      let triggers = source.keptTriggers.filter { open.isKept(by: $0) }
+      let triggers = source.keptTriggers.filter { trigger in
+        before.contains { $0.isKept(by: trigger) }
+      }
       let moved = triggers.first { trigger in
-        programs.map { !isUntouched(trigger, by: $0) } ?? true
+        programs.map { before != [open] || !isUntouched(trigger, by: $0) } ?? true
       }
       if let moved {
         obstacles.append(Obstacle(attribute: open, trigger: moved.name))
@@ -119,19 +131,26 @@ package struct DerivedCompiler {
 
   // MARK: Open derivations
 
-  /// Whether the source derives the attribute in the same way, under the same name.
-  private func isSame(_ open: OpenDerivation, by programs: Programs?) -> Bool {
-    func attribute(in model: ManagedObjectModel) -> Attribute? {
+  /// Whether the source derives an attribute in the same way.
+  private func isSame(_ open: OpenDerivation, as before: OpenDerivation) -> Bool {
+    func attribute(_ open: OpenDerivation, in model: ManagedObjectModel) -> Attribute? {
       model.entity(name: open.entity)?.attributes.first { $0.name == open.attribute }
     }
-    guard let new = attribute(in: destination.model), let old = attribute(in: source.model),
-      new.derivation?.isSame(as: old.derivation) == true, old.type == new.type,
-      let place = column(of: open, in: destination), let before = column(of: open, in: source),
-      place == before
+    guard let new = attribute(open, in: destination.model),
+      let old = attribute(before, in: source.model)
     else { return false }
-    guard let programs else { return true }
-    guard let program = programs[place.table] else { return false }
-    return program.sourceTable == place.table && program.carries(place.column)
+    return new.derivation?.isSame(as: old.derivation) == true && old.type == new.type
+  }
+
+  /// The attribute of the source whose values an attribute has in every row.
+  private func origin(of open: OpenDerivation, by programs: Programs) -> OpenDerivation? {
+    guard let place = column(of: open, in: destination), let program = programs[place.table],
+      let column = program.copied(place.column),
+      let table = source.tables.first(where: { $0.name == program.sourceTable }),
+      case .attribute(let entity, let name)? = table.columns.first(where: { $0.name == column })?
+        .role
+    else { return nil }
+    return OpenDerivation(entity: entity, attribute: name)
   }
 
   private func column(

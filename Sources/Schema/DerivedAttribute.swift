@@ -169,6 +169,11 @@ package struct OpenDerivation: Hashable, Sendable {
   /// Its name.
   package var attribute: String
 
+  /// Names an attribute.
+  package init(entity: String, attribute: String) {
+    (self.entity, self.attribute) = (entity, attribute)
+  }
+
   /// Whether a trigger bears the name of one that keeps the attribute.
   package func isKept(by trigger: Trigger) -> Bool {
     trigger.name.hasPrefix("Z_DA_") && trigger.name.contains("_\(entity)_\(attribute)_")

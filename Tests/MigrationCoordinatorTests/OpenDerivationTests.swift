@@ -200,4 +200,24 @@ import Testing
     request.defectChoices.duplicates = .keepFirst
     #expect(try await refusals(given, request) == [])
   }
+
+  @Test(arguments: [EngineName?.none, .sql, .objects])
+  func `values stay where their entity is renamed or gets a parent`(
+    engine: EngineName?
+  ) async throws {
+    let own: [Attribute] = try [.optional("name"), Self.canonical()]
+    let given = try GivenMigration(
+      from: ManagedObjectModel(entities: [Entity("Doc", own)]),
+      to: ManagedObjectModel(entities: [
+        Entity("Item", isAbstract: true, [.optional("rank")]),
+        Entity("Page", in: "Item", was: "Doc", own),
+      ]),
+      rows: 40)
+    let before = try values(given)
+    #expect(try await refusals(given, request(given, engine)) == [])
+    let after = try StoreReader(immutable: given.store).connection.run {
+      try String?.fetchAll($0, sql: "SELECT ZC FROM ZITEM ORDER BY Z_PK")
+    }
+    #expect(after == before && before.contains { $0 != nil })
+  }
 }

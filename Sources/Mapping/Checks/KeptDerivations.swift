@@ -22,12 +22,19 @@ package struct KeptDerivations: Sendable {
   /// Whether some object of an entity, or of one below it, lacks a value of an attribute.
   package typealias Lacks = (_ attribute: String, _ entity: String) throws -> Bool
 
+  /// An attribute and the entity that declares it.
+  package struct Place: Hashable {
+    package var entity, attribute: String
+  }
+
   /// Why the values of an attribute that an entity declares do not stay as they are; nil where they
   /// do, and where the models do not derive it in the same way.
   package func obstacle(entity: String, attribute: String, lacks: Lacks) rethrows -> Refusal? {
-    guard let before = derivation(of: attribute, in: entity, model: source),
+    guard let origins = origins(of: attribute, in: entity),
       let after = derivation(of: attribute, in: entity, model: destination),
-      after.isSame(as: before)
+      origins.allSatisfy({ origin in
+        after.isSame(as: derivation(of: origin.attribute, in: origin.entity, model: source))
+      })
     else { return nil }
     func refusal(_ changed: String?) -> Refusal {
       Refusal(
@@ -35,8 +42,7 @@ package struct KeptDerivations: Sendable {
     }
     guard try copies(attribute, of: entity, lacks: lacks) else { return refusal(nil) }
     return try destination.inputs(of: after, in: entity).first {
-      try $0.target == nil
-        ? !copies($0.property, of: $0.entity, lacks: lacks) : !keepsPairs($0)
+      try $0.target == nil ? !keepsValues($0, lacks: lacks) : !keepsPairs($0)
     }.map {
       refusal("\($0.entity).\($0.property)")
     }
@@ -53,32 +59,70 @@ package struct KeptDerivations: Sendable {
     mappings.filter { destination.isKind($0.destinationEntityName, of: entity) }
   }
 
-  /// Whether all objects of an entity have the values that they had.
-  private func copies(_ attribute: String, of entity: String, lacks: Lacks) rethrows -> Bool {
-    guard let old = source.entity(name: entity), let new = destination.entity(name: entity),
-      let type = destination.leafAttribute(named: attribute, of: new)?.type,
-      source.leafAttribute(named: attribute, of: old)?.type == type
+  /// The attributes of the source that one of a destination entity continues, or would continue by
+  /// its name; nil where some mapping of the entity continues none.
+  package func origins(of attribute: String, in entity: String) -> Set<Place>? {
+    let makers = makers(of: entity)
+    guard !makers.isEmpty else { return place(of: attribute, in: entity).map { [$0] } }
+    var result: Set<Place> = []
+    for mapping in makers {
+      guard let taken = mapping.sourceEntityName,
+        let found = copied(attribute, by: mapping).flatMap({ place(of: $0.name, in: taken) })
+          ?? place(of: attribute, in: taken)
+      else { return nil }
+      result.insert(found)
+    }
+    return result
+  }
+
+  private func place(of attribute: String, in entity: String) -> Place? {
+    let declaring = source.entity(name: entity).flatMap { entity in
+      source.lineage(of: entity).first { level in
+        level.attributes.contains { $0.leaves.contains { $0.name == attribute } }
+      }
+    }
+    return declaring.map { Place(entity: $0.name, attribute: attribute) }
+  }
+
+  /// The attribute whose values a mapping copies, and what takes the place of missing ones.
+  private func copied(
+    _ attribute: String, by mapping: EntityMapping
+  ) -> (name: String, replacement: AttributeValue)? {
+    guard let stated = mapping.attributeMappings.first(where: { $0.name == attribute }),
+      case .attribute(let name, let replacement) = stated.origin
+    else { return nil }
+    return (name, replacement)
+  }
+
+  private func keepsValues(_ input: DerivationInput, lacks: Lacks) rethrows -> Bool {
+    guard let origins = origins(of: input.property, in: input.entity),
+      origins.allSatisfy({ $0.attribute == input.property })
     else { return false }
+    return try copies(input.property, of: input.entity, lacks: lacks)
+  }
+
+  /// Whether all objects of an entity have the values that they had, and no policy makes them.
+  private func copies(_ attribute: String, of entity: String, lacks: Lacks) rethrows -> Bool {
+    let type = type(of: attribute, in: entity, model: destination)
     return try makers(of: entity).allSatisfy { mapping in
-      guard let taken = mapping.sourceEntityName, continues(mapping, entity),
-        let stated = mapping.attributeMappings.first(where: { $0.name == attribute }),
-        case .attribute(attribute, let replacement) = stated.origin
+      guard mapping.newObjects == nil, mapping.ownPolicyClassName == nil,
+        let taken = mapping.sourceEntityName, let copied = copied(attribute, by: mapping),
+        self.type(of: copied.name, in: taken, model: source) == type
       else { return false }
-      return try replacement == .null || !lacks(attribute, taken)
+      return try copied.replacement == .null || !lacks(copied.name, taken)
     }
   }
 
-  /// Whether the objects of a mapping are those of the entity before, and only expressions make
-  /// them.
-  private func continues(_ mapping: EntityMapping, _ entity: String) -> Bool {
-    mapping.newObjects == nil && mapping.ownPolicyClassName == nil
-      && source.isKind(mapping.sourceEntityName, of: entity)
+  private func type(
+    of attribute: String, in entity: String, model: ManagedObjectModel
+  ) -> AttributeType? {
+    model.entity(name: entity).flatMap { model.leafAttribute(named: attribute, of: $0)?.type }
   }
 
   /// Whether all objects of a relationship's destination stay, and all references with them.
   private func keepsPairs(_ input: DerivationInput) -> Bool {
     guard let target = input.target,
-      let old = relationship(input.property, of: input.entity, in: source),
+      let old = origin(of: input),
       let new = relationship(input.property, of: input.entity, in: destination),
       old.isToMany == new.isToMany
     else { return false }
@@ -101,6 +145,17 @@ package struct KeptDerivations: Sendable {
     let found = (isWhole + (isWholeBack ?? []))
     return !found.contains(.changed)
       && (!isWhole.contains(.absent) || isWholeBack?.contains(.absent) == false)
+  }
+
+  /// The relationship of that name which all mappings of its entity take their objects from.
+  private func origin(of input: DerivationInput) -> Relationship? {
+    let makers = makers(of: input.entity)
+    let taken = makers.isEmpty ? [input.entity] : makers.map(\.sourceEntityName)
+    let found = Set(
+      taken.map { name in
+        name.flatMap { relationship(input.property, of: $0, in: source) }
+      })
+    return found.count == 1 ? found.first ?? nil : nil
   }
 
   /// What a mapping states about a relationship.

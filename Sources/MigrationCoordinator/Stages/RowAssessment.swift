@@ -100,7 +100,7 @@ package struct RowAssessment: Sendable {
     losses += counts.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
       let own = try destination.takeTriggers(
-        of: survey.schema, tables: tables, obstacles: open.map { $0.derivations(survey.reader) })
+        of: survey.schema, by: tables, obstacles: open.map { $0.derivations(survey.reader) })
       if !own.isEmpty { found = (own, steps[steps.count - 1]) }
     }
     (refusals, refusedStep) = (found?.refusals ?? [], found?.step)
@@ -200,49 +200,6 @@ extension StoreSchema {
       }
     }
   }
-
-  /// Gives triggers the form that they have in a store, and takes over those of open derivations;
-  /// what stands against them.
-  ///
-  /// - Parameters:
-  ///   - tables: the programs of the tables; nil where objects are made one by one.
-  ///   - steps: for each step, why a derived attribute does not keep its values.
-  mutating func takeTriggers(
-    of source: StoreSchema, tables: [TableProgram]?,
-    obstacles steps: [(OpenDerivation) throws -> Refusal?]
-  ) throws -> [Refusal] {
-    var unknown: [Refusal] = []
-    for place in derived.indices {
-      let attribute = derived[place]
-      let before = source.derived.first {
-        $0.entity == attribute.entity && $0.attribute == attribute.attribute
-      }
-      derived[place].namesNumbers = before?.namesNumbers == true
-      let isKept = before.map { !source.knowsTriggers(of: $0) } ?? false
-      if !isKept, !knowsTriggers(of: attribute) {
-        unknown.append(
-          Refusal(
-            reason: .derivationCannotBeComputed, entity: attribute.entity,
-            property: attribute.attribute))
-      }
-    }
-    let (kept, obstacles) = DerivedCompiler(source: source, destination: self)
-      .openTriggers(tables: tables)
-    keptTriggers = kept
-    return try unknown
-      + openDerivations.compactMap { open in
-        let obstacle = obstacles.first { $0.attribute == open }
-        if let trigger = obstacle?.trigger {
-          return Refusal(
-            reason: .triggerCannotBeKept(trigger), entity: open.entity, property: open.attribute)
-        }
-        for step in steps { if let refusal = try step(open) { return refusal } }
-        return obstacle.map { _ in
-          Refusal(
-            reason: .derivationCannotBeComputed, entity: open.entity, property: open.attribute)
-        }
-      }
-  }
 }
 
 /// What an assessment counts in addition to the conditions of its steps.
@@ -305,7 +262,9 @@ private struct OpenStep {
 
   /// Why derived attributes that only Core Data computes do not keep their values.
   func derivations(_ reader: StoreReader) -> (OpenDerivation) throws -> Refusal? {
-    view.derivations(by: [step.mapping], to: step.destination.model, reader: reader)
+    let kept = KeptDerivations(
+      [step.mapping], from: step.source.model, to: step.destination.model)
+    return view.derivations(kept, reader: reader)
   }
 
   func refusals(counter: RowCounter) throws -> [Refusal] {

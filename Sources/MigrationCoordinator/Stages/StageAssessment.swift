@@ -95,10 +95,7 @@ package struct StageAssessment: Sendable {
       (made, joinChoices) = try stage.joins.destination(
         of: step, by: mappings, from: survey.schema)
       made = made.withHistory(of: survey.schema)
-      let derivations = RowView(of: survey).derivations(
-        by: mappings, to: made.model, reader: survey.reader)
-      let triggers = try made.takeTriggers(
-        of: survey.schema, tables: nil, obstacles: [derivations])
+      let triggers = try made.takeTriggers(of: survey, by: mappings)
       destination = made
       let counted = CountedLosses(survey: survey, mappings: mappings, to: destination) {
         step.marked($0)

@@ -143,10 +143,9 @@ struct RowView {
   /// Why derived attributes that only Core Data computes do not keep their values in a step that
   /// begins with these rows.
   func derivations(
-    by mappings: [MappingModel], to destination: ManagedObjectModel, reader: StoreReader
+    _ kept: KeptDerivations, reader: StoreReader
   ) -> (OpenDerivation) throws -> Refusal? {
-    let kept = KeptDerivations(mappings, from: model, to: destination)
-    return { open in
+    { open in
       try kept.obstacle(entity: open.entity, attribute: open.attribute) {
         try lacks($0, inFamilyOf: $1, reader: reader)
       }
