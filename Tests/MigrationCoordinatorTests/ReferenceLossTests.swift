@@ -247,4 +247,34 @@ import Testing
       try StoreReader(immutable: request.destination).number(
         sql: "SELECT count(ZPOST) FROM ZCARD") == 2)
   }
+
+  @Test(arguments: [EngineName?.none, .sql, .objects])
+  func `a copy leaves out what its relationship cannot hold, with consent`(
+    engine: EngineName?
+  ) async throws {
+    let shared = [
+      Entity("Album", [.optional("title")], [.toMany("songs", "Song", inverse: "album")]),
+      Entity("Song", [.optional("name")], [.toOne("album", "Album", inverse: "songs")]),
+    ]
+    let given = try GivenMigration(
+      from: ManagedObjectModel(entities: shared),
+      to: ManagedObjectModel(entities: shared + [Entity("Clip", [.optional("name")])]), rows: 0)
+    try given.change(
+      """
+      INSERT INTO ZALBUM (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1);
+      INSERT INTO ZSONG (Z_PK, Z_ENT, Z_OPT, ZALBUM) VALUES (1, 2, 1, 1), (2, 2, 1, NULL);
+      UPDATE Z_PRIMARYKEY SET Z_MAX = 9
+      """)
+    var clip = mapping("Song", [])
+    clip.destinationEntityName = "Clip"
+    var request = try request(given, [mapping("Album", []), clip], engine: engine)
+    let refused = try await refusal(given, request)
+    #expect(refused.keys.contains { $0.hasPrefix("Song.album ") })
+    request.lossConsent = .some(["Song.album"])
+    let report = try await given.run(request)
+    #expect(report.losses.map(\.count) == [1])
+    #expect(
+      try StoreReader(immutable: request.destination).number(sql: "SELECT count(*) FROM ZCLIP")
+        == 2)
+  }
 }

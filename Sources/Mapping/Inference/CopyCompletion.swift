@@ -50,13 +50,9 @@ private struct CopyCompletion {
     for relationship in match.newRelationships where !listed.contains(relationship.name) {
       guard let before = match.oldRelationship(for: relationship.name),
         before.isToMany == relationship.isToMany,
-        !isSaidOtherwise(relationship, continuing: before, by: entityMapping)
+        !isSaidOtherwise(relationship, continuing: before, by: entityMapping),
+        let expression = objects(for: relationship, continuing: before)
       else { continue }
-      let expressions = ImplicitExpressions(
-        mappings: mapping.entityMappings.filter { $0.newObjects == nil }.map {
-          ($0.name, $0.sourceEntityName, $0.destinationEntityName)
-        }, source: source, destination: destination)
-      let expression = expressions.destinations(of: before, as: relationship)
       if let place = result.relationshipMappings.firstIndex(where: {
         $0.name == relationship.name
       }) {
@@ -73,6 +69,28 @@ private struct CopyCompletion {
   private func isCopied(_ old: Attribute, new: Attribute) -> Bool {
     new.derivation.map { $0.isSame(as: old.derivation) } != false
       && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
+  }
+
+  /// What becomes of the objects of a relationship, as far as the new one can hold it; nil where it
+  /// can hold nothing of it.
+  private func objects(
+    for relationship: Relationship, continuing before: Relationship
+  ) -> ValueExpression? {
+    let makers = mapping.entityMappings.filter { $0.newObjects == nil }
+    let takers = makers.filter {
+      $0.makesObjects && source.isKind($0.sourceEntityName, of: before.destinationEntityName)
+    }
+    let fitting = takers.filter {
+      destination.isKind($0.destinationEntityName, of: relationship.destinationEntityName)
+    }
+    if fitting.isEmpty, !takers.isEmpty { return nil }
+    if fitting.count == 1, takers.count > 1 {
+      return .destinations(ofRelationship: before.name, mapping: fitting[0].name)
+    }
+    return ImplicitExpressions(
+      mappings: makers.map { ($0.name, $0.sourceEntityName, $0.destinationEntityName) },
+      source: source, destination: destination
+    ).destinations(of: before, as: relationship)
   }
 
   /// Whether a mapping of the objects at the other end differs from a copy.
