@@ -219,19 +219,19 @@ private struct JSONParser {
 }
 
 /// Writes JSON in the single layout of mapping files, so that two of them can be compared.
-struct JSONText {
+struct MappingJSON {
   private(set) var text = ""
   private var indent = 0
 
   init() {}
 
-  mutating func object(_ members: [(key: String, write: (inout JSONText) -> Void)]) {
+  mutating func object(_ members: [(key: String, write: (inout MappingJSON) -> Void)]) {
     list(
       members.map { member in { $0.member(key: member.key, write: member.write) } }, open: "{",
       close: "}")
   }
 
-  mutating func array(_ elements: [(inout JSONText) -> Void]) {
+  mutating func array(_ elements: [(inout MappingJSON) -> Void]) {
     list(elements, open: "[", close: "]")
   }
 
@@ -255,14 +255,14 @@ struct JSONText {
     text += "\""
   }
 
-  private mutating func member(key: String, write: (inout JSONText) -> Void) {
+  private mutating func member(key: String, write: (inout MappingJSON) -> Void) {
     string(value: key)
     text += ": "
     write(&self)
   }
 
   private mutating func list(
-    _ parts: [(inout JSONText) -> Void], open: String, close: String
+    _ parts: [(inout MappingJSON) -> Void], open: String, close: String
   ) {
     guard !parts.isEmpty else {
       text += open + close

@@ -13,7 +13,7 @@ package enum MappingText {
   package static func text(
     mapping: MappingModel, versions: MappingFile.Versions? = nil
   ) throws(MappingFileError) -> String {
-    var entries: [(inout JSONText) -> Void] = []
+    var entries: [(inout MappingJSON) -> Void] = []
     for entityMapping in mapping.entityMappings {
       do {
         let members = try members(of: entityMapping)
@@ -22,7 +22,7 @@ package enum MappingText {
         throw error.at(mapping: entityMapping.name)
       }
     }
-    var text = JSONText()
+    var text = MappingJSON()
     var members: [Member] = [
       ("format", { $0.string(value: format) }), ("version", { $0.raw(version) }),
     ]
@@ -35,7 +35,7 @@ package enum MappingText {
     return text.text + "\n"
   }
 
-  private typealias Member = (key: String, write: (inout JSONText) -> Void)
+  private typealias Member = (key: String, write: (inout MappingJSON) -> Void)
 
   private static func members(
     of mapping: EntityMapping
@@ -117,13 +117,13 @@ package enum MappingText {
 
   private static func order(_ keys: [SortKey]) -> Member? {
     if keys.isEmpty { return nil }
-    let entries = keys.map { key in { (text: inout JSONText) in text.string(value: key.text) } }
+    let entries = keys.map { key in { (text: inout MappingJSON) in text.string(value: key.text) } }
     return ("sortedBy", { $0.array(entries) })
   }
 
   private static func value(
     expression: ValueExpression?
-  ) throws(MappingFileError) -> (inout JSONText) -> Void {
+  ) throws(MappingFileError) -> (inout MappingJSON) -> Void {
     guard let expression else { return { $0.raw("null") } }
     let text = try FormatText.text(of: expression)
     return { $0.string(value: text) }

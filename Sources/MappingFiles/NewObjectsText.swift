@@ -70,8 +70,8 @@ extension NewObjects {
   }
 
   /// The members of the key `onePer`.
-  func members() throws(MappingFileError) -> [(key: String, write: (inout JSONText) -> Void)] {
-    var result: [(key: String, write: (inout JSONText) -> Void)] = []
+  func members() throws(MappingFileError) -> [(key: String, write: (inout MappingJSON) -> Void)] {
+    var result: [(key: String, write: (inout MappingJSON) -> Void)] = []
     func add(_ key: String, _ text: String?) {
       if let text { result.append((key, { $0.string(value: text) })) }
     }

@@ -49,7 +49,7 @@ struct GenerationOutput {
   }
 
   /// Renames the files, external ones first: a store must never refer to missing files.
-  func publish(_ files: ExternalFiles) throws(GenerationError) {
+  func publish(_ files: GeneratedFiles) throws(GenerationError) {
     var isSupportNamed = false
     do throws(SystemCallError) {
       try Files.syncFile(partialStore)

@@ -90,7 +90,7 @@ struct RowWriter {
   }
 
   /// Writes the row at a position in key order.
-  mutating func write(position: Int64, files: inout ExternalFiles) throws {
+  mutating func write(position: Int64, files: inout GeneratedFiles) throws {
     let (slot, index, key) = plan.keys.object(atPosition: position)
     let entity = plan.entities[slot]
     for (link, member) in entity.links {

@@ -119,7 +119,7 @@ package struct StoreGenerator: Sendable {
       var report = GenerationReport()
       report.entities = allocation.concretes.map { .init(name: $0.name, rows: $0.count) }
       report.notes = notes
-      var files = ExternalFiles(folder: output.partialSupport)
+      var files = GeneratedFiles(folder: output.partialSupport)
       try write(output, modelCache: modelCache, files: &files, report: &report, progress: progress)
       try setJournalMode(journalMode, of: output.partialStore)
       report.externalFiles = files.count
@@ -143,7 +143,7 @@ package struct StoreGenerator: Sendable {
   var changes: Int64 { history?.size.changes ?? 0 }
 
   private func write(
-    _ output: GenerationOutput, modelCache: [UInt8]?, files: inout ExternalFiles,
+    _ output: GenerationOutput, modelCache: [UInt8]?, files: inout GeneratedFiles,
     report: inout GenerationReport, progress: (Int64, Int64) throws -> Void
   ) throws(GenerationError) {
     do throws(StoreError) {
@@ -180,7 +180,7 @@ package struct StoreGenerator: Sendable {
   }
 
   private func writeRows(
-    in db: Database, files: inout ExternalFiles, progress: (Int64, Int64) throws -> Void
+    in db: Database, files: inout GeneratedFiles, progress: (Int64, Int64) throws -> Void
   ) throws {
     let pool = ValuePool(seed: seed)
     var done: Int64 = 0

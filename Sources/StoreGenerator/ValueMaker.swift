@@ -205,7 +205,7 @@ struct ValueMaker {
     let bytes = pool.bytes(count: size, draw: &draw)
     if !isTagged, digit == nil { return .pooledBlob(bytes) }
     scratch.removeAll(keepingCapacity: true)
-    if isTagged { scratch.append(ExternalValue.inlineTag) }
+    if isTagged { scratch.append(ExternalSizes.inlineTag) }
     if let digit { append(bigEndian: digit.value(ofKey: key)) }
     scratch.append(contentsOf: bytes)
     return .blob
@@ -232,9 +232,9 @@ struct ValueMaker {
   ) -> (name: String, content: UnsafeRawBufferPointer) {
     var draw = Draw(Mixing.mix(row, column.salt))
     let name = UUIDBits.text(bits: UUIDBits.random(&draw, digit: nil))
-    let size = ExternalValue.leastSize + draw.below(limit: ExternalValue.sizeSpread)
+    let size = ExternalSizes.leastSize + draw.below(limit: ExternalSizes.sizeSpread)
     scratch.removeAll(keepingCapacity: true)
-    scratch.append(ExternalValue.fileTag)
+    scratch.append(ExternalSizes.fileTag)
     scratch.append(contentsOf: name.utf8)
     scratch.append(0)
     return (name, pool.bytes(count: size, draw: &draw))

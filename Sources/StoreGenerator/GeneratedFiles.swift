@@ -4,7 +4,7 @@ import SystemCalls
 import SystemPackage
 
 /// Sizes and tags of values in files of their own.
-enum ExternalValue {
+enum ExternalSizes {
   static let inlineTag = ExternalTag.inline
   static let fileTag = ExternalTag.file
   /// The smallest external value, beyond the 128 KiB from which Core Data prefers a file.
@@ -13,7 +13,7 @@ enum ExternalValue {
 }
 
 /// The folder of a store's external binary data, created with the first file.
-struct ExternalFiles {
+struct GeneratedFiles {
   /// Such as `.Shop_SUPPORT`, under a temporary name until the store is complete.
   let folder: FilePath
   private(set) var count: Int64 = 0
