@@ -76,12 +76,7 @@ package struct KeptDerivations: Sendable {
   }
 
   private func place(of attribute: String, in entity: String) -> Place? {
-    let declaring = source.entity(name: entity).flatMap { entity in
-      source.lineage(of: entity).first { level in
-        level.attributes.contains { $0.leaves.contains { $0.name == attribute } }
-      }
-    }
-    return declaring.map { Place(entity: $0.name, attribute: attribute) }
+    source.declarer(of: attribute, in: entity).map { Place(entity: $0, attribute: attribute) }
   }
 
   /// The attribute whose values a mapping copies, and what takes the place of missing ones.

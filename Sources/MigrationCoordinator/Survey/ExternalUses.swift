@@ -124,9 +124,8 @@ struct ExternalUses {
     for property in mapping.attributeMappings
     where mapping.copies(property, from: source, to: destination) {
       guard case .attribute(let name, _) = property.origin,
-        let column = source.lineage(of: entity).lazy.compactMap({
-          table.column(role: .attribute(entity: $0.name, name: name))
-        }).first
+        let level = source.declarer(of: name, in: entity.name),
+        let column = table.column(role: .attribute(entity: level, name: name))
       else { continue }
       carriers[Column(table: table.name, name: column.name), default: [:]][number, default: []]
         .append(

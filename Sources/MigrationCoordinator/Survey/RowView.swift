@@ -127,9 +127,8 @@ struct RowView {
   func lacks(_ attribute: String, inFamilyOf entity: String, reader: StoreReader) throws -> Bool {
     try model.family(of: entity).contains { member in
       guard let place = rows(ofEntity: member.name),
-        let column = model.lineage(of: member).lazy.compactMap({ level in
-          place.table.column(role: .attribute(entity: level.name, name: attribute))
-        }).first
+        let level = model.declarer(of: attribute, in: member.name),
+        let column = place.table.column(role: .attribute(entity: level, name: attribute))
       else { return false }
       let value = place.rows.value(column: column.name, of: place.number)
       return try reader.number(
