@@ -37,9 +37,9 @@ package struct ImplicitExpressions {
   ) -> ValueExpression? {
     guard let old = sourceName.flatMap({ source.entity(name: $0) }),
       let new = destinationName.flatMap({ destination.entity(name: $0) }),
-      let before = source.allRelationships(of: old).first(where: { $0.name == name })
+      let before = source.relationship(named: name, of: old)
     else { return nil }
-    let after = destination.allRelationships(of: new).first { $0.name == name }
+    let after = destination.relationship(named: name, of: new)
     return destinations(of: before, as: after)
   }
 
@@ -52,10 +52,10 @@ package struct ImplicitExpressions {
     let old = sourceName.flatMap { source.entity(name: $0) }
     let new = destinationName.flatMap { destination.entity(name: $0) }
     let after = new.flatMap { entity in
-      destination.allRelationships(of: entity).first { $0.name == name }
+      destination.relationship(named: name, of: entity)
     }
     if case .keyPath(.variable("source")?, let key) = path, let old,
-      let before = source.allRelationships(of: old).first(where: { $0.name == key })
+      let before = source.relationship(named: key, of: old)
     {
       return destinations(of: before, as: after)
     }
@@ -73,7 +73,7 @@ package struct ImplicitExpressions {
     var entity = start
     for key in keys.split(separator: ".") {
       let relationship = entity.flatMap { entity in
-        source.allRelationships(of: entity).first { $0.name == key }
+        source.relationship(named: String(key), of: entity)
       }
       entity = relationship.flatMap { source.entity(name: $0.destinationEntityName) }
     }

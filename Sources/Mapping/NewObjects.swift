@@ -104,9 +104,7 @@ extension MappingModel {
       else { continue }
       for property in mapping.relationshipMappings where !property.sortedBy.isEmpty {
         guard
-          let relationship = destination.allRelationships(of: entity).first(where: {
-            $0.name == property.name
-          })
+          let relationship = destination.relationship(named: property.name, of: entity)
         else { continue }
         for maker in makers(heldBy: relationship, in: destination) where maker.newObjects == nil {
           guard let old = maker.sourceEntityName.flatMap({ source.entity(name: $0) }) else {

@@ -50,7 +50,7 @@ private struct DerivationReader {
     guard let name = path.first else { return }
     if name.hasPrefix("@") { return follow(path.dropFirst(), from: entity) }
     guard let owner = model.entity(name: entity) else { return }
-    if let relationship = model.allRelationships(of: owner).first(where: { $0.name == name }) {
+    if let relationship = model.relationship(named: name, of: owner) {
       let target = relationship.destinationEntityName
       note(DerivationInput(entity: entity, property: name, target: target))
       follow(path.dropFirst(), from: target)

@@ -42,6 +42,11 @@ extension ManagedObjectModel {
     self.entity(name: entity)?.relationships.first { $0.name == name }
   }
 
+  /// A relationship of an entity, declared or inherited; nil if it has none of that name.
+  package func relationship(named name: String, of entity: Entity) -> Relationship? {
+    allRelationships(of: entity).first { $0.name == name }
+  }
+
   /// The nearest entity of the lineage that declares a property, nil if none does.
   package func declarer(of property: String, in entity: String) -> String? {
     guard let entity = self.entity(name: entity) else { return nil }

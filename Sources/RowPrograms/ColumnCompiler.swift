@@ -202,9 +202,7 @@ struct ColumnCompiler {
     _ name: String, pair: ProgramCompiler.Pair
   ) throws(CompileError.Place) -> Origin? {
     guard
-      let relationship = destination.model.allRelationships(of: pair.new).first(where: {
-        $0.name == name
-      })
+      let relationship = destination.model.relationship(named: name, of: pair.new)
     else { return nil }
     if let old = sourceRelationship(of: name, in: pair.mapping) {
       if let found = sameRow(old, of: pair.old, within: relationship.destinationEntityName) {

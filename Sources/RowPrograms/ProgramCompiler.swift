@@ -224,9 +224,8 @@ package struct ProgramCompiler {
     of relationship: String, in entity: String
   ) throws(CompileError.Place) -> PairSource? {
     guard let declaring = destination.model.entity(name: entity),
-      let targets = destination.model.allRelationships(of: declaring).first(where: {
-        $0.name == relationship
-      })?.destinationEntityName
+      let targets = destination.model.relationship(named: relationship, of: declaring)?
+        .destinationEntityName
     else { return nil }
     let finder = PairFinder(compiler: self, owners: entity, targets: targets)
     var found: PairSource?

@@ -182,7 +182,7 @@ package struct KeptDerivations: Sendable {
     _ name: String, of entity: String, in model: ManagedObjectModel
   ) -> Relationship? {
     model.entity(name: entity).flatMap { owner in
-      model.allRelationships(of: owner).first { $0.name == name }
+      model.relationship(named: name, of: owner)
     }
   }
 }

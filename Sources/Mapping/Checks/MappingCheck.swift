@@ -104,8 +104,8 @@ package struct MappingCheck {
     of property: PropertyMapping, from old: Entity, to new: Entity, mapping: String
   ) {
     guard case .relationship(let name, _) = property.origin,
-      let before = source.allRelationships(of: old).first(where: { $0.name == name }),
-      let after = destination.allRelationships(of: new).first(where: { $0.name == property.name }),
+      let before = source.relationship(named: name, of: old),
+      let after = destination.relationship(named: property.name, of: new),
       destination.isOwnInverse(after, of: new), !source.isOwnInverse(before, of: old)
     else { return }
     problems.append(
@@ -178,9 +178,7 @@ package struct MappingCheck {
     }
     for property in mapping.relationshipMappings {
       guard let expression = property.valueExpression,
-        let relationship = destination.allRelationships(of: new).first(where: {
-          $0.name == property.name
-        })
+        let relationship = destination.relationship(named: property.name, of: new)
       else { continue }
       note(check.problems(of: expression, for: relationship), property: property.name)
     }

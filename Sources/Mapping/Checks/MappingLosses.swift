@@ -280,7 +280,7 @@ extension ManagedObjectModel {
   /// Whether what a mapping reads for a property gets into a store of this model.
   fileprivate func stores(_ property: PropertyMapping, of mapping: EntityMapping) -> Bool {
     guard let name = mapping.destinationEntityName, let entity = entity(name: name),
-      let relationship = allRelationships(of: entity).first(where: { $0.name == property.name })
+      let relationship = relationship(named: property.name, of: entity)
     else { return true }
     return isStored(relationship)
   }
@@ -300,7 +300,7 @@ extension ManagedObjectModel {
     }
     guard
       let relationship = entity(name: loss.entity).flatMap({
-        allRelationships(of: $0).first { $0.name == name }
+        relationship(named: name, of: $0)
       }), let inverse = inverse(of: relationship), let targets = loss.targets
     else { return loss }
     var result = loss

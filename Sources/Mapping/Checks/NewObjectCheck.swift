@@ -47,7 +47,7 @@ struct NewObjectCheck {
     of objects: NewObjects, from old: Entity?, note: (MappingProblem.Reason) -> Void
   ) -> Entity? {
     guard let name = objects.pairRelationship, let old else { return nil }
-    guard let relationship = source.allRelationships(of: old).first(where: { $0.name == name })
+    guard let relationship = source.relationship(named: name, of: old)
     else {
       note(.sourcePropertyMissing(entity: old.name, property: name))
       return nil
@@ -70,7 +70,7 @@ struct NewObjectCheck {
     _ name: String, of new: Entity, holds owner: Entity?, mapping: EntityMapping,
     note: (MappingProblem.Reason, String?) -> Void
   ) {
-    guard let relationship = destination.allRelationships(of: new).first(where: { $0.name == name })
+    guard let relationship = destination.relationship(named: name, of: new)
     else { return note(.propertyMissing(entity: new.name), name) }
     let isListed = mapping.relationshipMappings.contains {
       $0.name == name && $0.valueExpression != nil
@@ -122,9 +122,7 @@ struct NewObjectCheck {
     note: (MappingProblem.Reason, String?) -> Void
   ) {
     guard
-      let relationship = destination.allRelationships(of: new).first(where: {
-        $0.name == property.name
-      })
+      let relationship = destination.relationship(named: property.name, of: new)
     else { return }
     guard relationship.isToMany, relationship.isOrdered else {
       return note(.notOrdered(entity: new.name), property.name)

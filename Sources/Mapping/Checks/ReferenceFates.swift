@@ -309,9 +309,7 @@ package struct ReferenceFates: Sendable {
       }
     }
     guard !isOfPairs, let entity = destination.entity(name: continuation.entity),
-      let made = destination.allRelationships(of: entity).first(where: {
-        $0.name == continuation.relationship
-      })
+      let made = destination.relationship(named: continuation.relationship, of: entity)
     else { return nil }
     let inverse = source.inverse(of: relationship)
     let back = destination.inverse(of: made)

@@ -238,8 +238,8 @@ struct RowCheck {
     default: return false
     }
     guard
-      let relationship = source.allRelationships(of: old).first(where: { $0.name == name }),
-      let made = destination.allRelationships(of: new).first(where: { $0.name == property.name }),
+      let relationship = source.relationship(named: name, of: old),
+      let made = destination.relationship(named: property.name, of: new),
       hasSameForm(relationship, as: made),
       mappingName.map({ takesAll(relationship, new: made, name: $0) })
         ?? staysWithin(relationship, new: made)

@@ -96,7 +96,7 @@ package struct MappingLinks {
     case .mapping(let name?): return [name]
     case .relationship(let name?):
       guard let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
-        let relationship = source.allRelationships(of: entity).first(where: { $0.name == name })
+        let relationship = source.relationship(named: name, of: entity)
       else { return destinationTargets(of: property, in: mapping) }
       return mappings.filter {
         $0.newObjects == nil
@@ -109,9 +109,7 @@ package struct MappingLinks {
   /// The mappings that yield objects which the destination relationship can hold.
   private func destinationTargets(of property: String, in mapping: EntityMapping) -> [String] {
     guard let entity = mapping.destinationEntityName.flatMap({ destination.entity(name: $0) }),
-      let relationship = destination.allRelationships(of: entity).first(where: {
-        $0.name == property
-      })
+      let relationship = destination.relationship(named: property, of: entity)
     else { return [] }
     return mappings.filter {
       destination.isKind($0.destinationEntityName, of: relationship.destinationEntityName)

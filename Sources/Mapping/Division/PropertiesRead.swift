@@ -91,7 +91,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     _ expression: ValueExpression, pairs: String, entity: Entity, model: ManagedObjectModel
   ) {
     if case .keyPath(.variable(NewObjects.memberVariable)?, let path) = expression {
-      let relationship = model.allRelationships(of: entity).first { $0.name == pairs }
+      let relationship = model.relationship(named: pairs, of: entity)
       follow(
         path, from: relationship.map { model.family(of: $0.destinationEntityName) } ?? [],
         model: model)
@@ -158,7 +158,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
 
     init(key: String, of entity: Entity, model: ManagedObjectModel) {
       entities =
-        model.allRelationships(of: entity).first { $0.name == key }
+        model.relationship(named: key, of: entity)
         .map { model.family(of: $0.destinationEntityName) } ?? []
       elements =
         model.allAttributes(of: entity).first { $0.name == key && $0.type == .composite }?

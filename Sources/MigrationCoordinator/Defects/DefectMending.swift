@@ -325,7 +325,7 @@ extension ManagedObjectModel {
   /// The relationship that a derived attribute is computed from.
   fileprivate func relationship(of input: DerivationInput) -> Relationship? {
     entity(name: input.entity).flatMap { owner in
-      allRelationships(of: owner).first { $0.name == input.property }
+      relationship(named: input.property, of: owner)
     }
   }
 }

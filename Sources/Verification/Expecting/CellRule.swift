@@ -230,9 +230,7 @@ private struct RuleBuilder {
     role: Column.Role, name: String, old: Entity, new: Entity
   ) -> CellRule {
     guard
-      let relationship = destination.model.allRelationships(of: new).first(where: {
-        $0.name == name
-      })
+      let relationship = destination.model.relationship(named: name, of: new)
     else { return .constant(.null) }
     if let origin = reading.match.origin(of: name, in: new.name) {
       if source.model.allRelationships(of: old).contains(where: { $0.name == origin && $0.isToMany }

@@ -169,7 +169,7 @@ private struct Plain {
   private mutating func addReferences(to query: String, new: StoreSchema) -> Bool {
     guard let name = objects.sourceRelationship else { return true }
     guard
-      let relationship = new.model.allRelationships(of: entity).first(where: { $0.name == name }),
+      let relationship = new.model.relationship(named: name, of: entity),
       relationship.isToMany, let inverse = new.model.inverseWithOwner(of: relationship),
       !inverse.relationship.isToMany,
       let column = new.reference(inverse.relationship.name, of: inverse.entity),
@@ -198,9 +198,8 @@ private struct PlainOrder {
   ) {
     let kept = KeptKeys(model.entityMappings, old: old, new: new)
     guard let owner = mapping.destinationEntityName.flatMap({ new.model.entity(name: $0) }),
-      let relationship = new.model.allRelationships(of: owner).first(where: {
-        $0.name == property.name
-      }), let rows = new.orderedRows(of: relationship, in: owner),
+      let relationship = new.model.relationship(named: property.name, of: owner),
+      let rows = new.orderedRows(of: relationship, in: owner),
       new.table(of: owner).map({ kept.makers(into: $0.name).count }) == 1,
       let target = new.model.entity(name: relationship.destinationEntityName),
       let table = new.table(of: target), kept.makers(into: table.name).count == 1,

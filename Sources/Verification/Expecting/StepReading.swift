@@ -71,9 +71,7 @@ struct StepReading {
   /// The pairs that a relationship of the destination continues, nil if it is new.
   func pairs(of name: String, declaredBy entityName: String) -> Pairs? {
     guard let entity = destination.model.entity(name: entityName),
-      let relationship = destination.model.allRelationships(of: entity).first(where: {
-        $0.name == name
-      })
+      let relationship = destination.model.relationship(named: name, of: entity)
     else { return nil }
     for member in destination.model.family(of: entityName) {
       if let sourceName = match.entities[member.name],

@@ -23,7 +23,7 @@ extension StoreSchema {
   /// inverse is not to-one.
   func reference(_ name: String, of entity: Entity) -> String? {
     guard let table = table(of: entity),
-      let relationship = model.allRelationships(of: entity).first(where: { $0.name == name }),
+      let relationship = model.relationship(named: name, of: entity),
       !relationship.isToMany, model.inverse(of: relationship)?.isToMany != false
     else { return nil }
     for level in model.lineage(of: entity) {
@@ -42,7 +42,7 @@ extension StoreSchema {
     of name: String, in entity: Entity
   ) -> (query: String, target: Entity, targetRows: String)? {
     guard
-      let relationship = model.allRelationships(of: entity).first(where: { $0.name == name }),
+      let relationship = model.relationship(named: name, of: entity),
       let target = model.entity(name: relationship.destinationEntityName),
       let targets = table(of: target), let owners = table(of: entity)
     else { return nil }
