@@ -215,14 +215,21 @@ package struct MigrationRun: Sendable {
   private func makeAndHandOver(
     _ target: TargetModel, workspace: Workspace, work: inout FoundWork
   ) async throws -> MigrationReport {
-    var workspace = workspace
     let reporter =
       workspace.keepsWork
       ? ProgressReporter(
         paths: workspace.paths, run: keeper.run, desk: desk, recorder: recorder, isOuter: true,
         memory: request.memory, logger: logger, progress: progress)
       : ProgressReporter(desk: desk, recorder: recorder)
-    defer { reporter.end() }
+    return try await reporter.whilePublishing {
+      try await makeAndHandOver(target, workspace: workspace, work: &work, reporter: $0)
+    }
+  }
+
+  private func makeAndHandOver(
+    _ target: TargetModel, workspace: Workspace, work: inout FoundWork, reporter: ProgressReporter
+  ) async throws -> MigrationReport {
+    var workspace = workspace
     do {
       let prepared = try prepare(target: target, workspace: workspace, reporter: reporter)
       let survey = prepared.survey

@@ -34,23 +34,6 @@ private final class SharedEstimate: Sendable {
   }
 }
 
-/// Reads the status file for the caller, and for the last time when all is written.
-private final class ProgressTeller: Sendable {
-  private let progress: @Sendable (StatusSnapshot) -> Void
-  private let isOver = Mutex(false)
-
-  init(_ progress: @escaping @Sendable (StatusSnapshot) -> Void) { self.progress = progress }
-
-  func tell(_ file: StatusFile) {
-    isOver.withLock { if !$0, let snapshot = try? file.snapshot() { progress(snapshot) } }
-  }
-
-  func end(_ file: StatusFile) {
-    tell(file)
-    isOver.withLock { $0 = true }
-  }
-}
-
 /// Warns once of a status file that takes no updates any more.
 private final class LossWarning: Sendable {
   private let file: StatusFile
@@ -82,7 +65,7 @@ final class ProgressReporter: Sendable {
   private let estimate: SharedEstimate
   private let phase = Mutex(Phase.surveying)
   private let looked = Atomic<UInt64>(0)
-  private let teller: ProgressTeller
+  private let progress: @Sendable (StatusSnapshot) -> Void
   private let poller: Task<Void, Never>?
   private let loss: LossWarning?
 
@@ -95,9 +78,8 @@ final class ProgressReporter: Sendable {
     isOuter: Bool = false, memory: Int64 = 0, logger: Logger,
     progress: @escaping @Sendable (StatusSnapshot) -> Void
   ) {
-    let teller = ProgressTeller(progress)
     let estimate = SharedEstimate()
-    (self.desk, self.recorder, self.teller, self.estimate) = (desk, recorder, teller, estimate)
+    (self.desk, self.recorder, self.progress, self.estimate) = (desk, recorder, progress, estimate)
     let board = board
     do {
       let place = StatusPlace(of: paths.work)
@@ -132,7 +114,7 @@ final class ProgressReporter: Sendable {
       poller = Task.detached {
         while !Task.isCancelled {
           loss.warn()
-          teller.tell(file)
+          if let snapshot = try? file.snapshot() { progress(snapshot) }
           try? await Task.sleep(for: .milliseconds(100))
         }
       }
@@ -150,7 +132,7 @@ final class ProgressReporter: Sendable {
   /// Publishes nothing, and records all the same.
   init(desk: ControlDesk, recorder: RunRecorder) {
     (self.desk, self.recorder) = (desk, recorder)
-    (teller, estimate) = (ProgressTeller { _ in }, SharedEstimate())
+    (progress, estimate) = ({ _ in }, SharedEstimate())
     (status, flusher, poller, loss) = (nil, nil, nil, nil)
   }
 
@@ -260,11 +242,26 @@ final class ProgressReporter: Sendable {
     flusher?.fail(failure.sentences.first ?? "", exitStatus: failure.exitStatus)
   }
 
-  func end() {
+  /// Publishes while `body` runs; then the last state is published, and no file is open any more.
+  func whilePublishing<Result>(
+    _ body: (ProgressReporter) async throws -> Result
+  ) async throws -> Result {
+    do {
+      let result = try await body(self)
+      await end()
+      return result
+    } catch {
+      await end()
+      throw error
+    }
+  }
+
+  private func end() async {
     poller?.cancel()
+    await poller?.value
     flusher?.stop()
     loss?.warn()
-    if let status { teller.end(status) }
+    if let snapshot = try? status?.snapshot() { progress(snapshot) }
   }
 }
 

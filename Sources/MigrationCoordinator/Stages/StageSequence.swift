@@ -214,12 +214,13 @@ struct StageSequence {
     ) {
       reporter.reach($0.fraction, ofStage: number - 1)
     }
-    defer { inner.end() }
     do {
-      return try await StageRun(
-        request: own, survey: survey, stage: stage,
-        workspace: workspace, launcher: launcher, logger: logger
-      ).run(inner)
+      return try await inner.whilePublishing {
+        try await StageRun(
+          request: own, survey: survey, stage: stage,
+          workspace: workspace, launcher: launcher, logger: logger
+        ).run($0)
+      }
     } catch {
       throw explained(error, stage: stage)
     }
