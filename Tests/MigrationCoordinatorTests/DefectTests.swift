@@ -7,6 +7,7 @@ import Planning
 import Schema
 import StoreFormat
 import Survey
+import SystemCalls
 import SystemPackage
 import TestSupport
 import Testing
@@ -174,6 +175,38 @@ import Testing
     _ = try await given.run(request)
     #expect(try count("ZITEM WHERE ZPRICE IS NULL AND Z_PK IN (1, 2)", in: given.store) == 2)
     #expect(try count("ZITEM WHERE ZPRICE = 7", in: given.store) == 8)
+  }
+
+  @Test func `values of several mappings that make one entity are listed, and become nil`()
+    async throws
+  {
+    let size = Attribute.optional("size", .integer64)
+    let given = try GivenMigration(
+      from: ManagedObjectModel(Entity("Box", [size]), Entity("Jar", [size])),
+      to: ManagedObjectModel(Entity("Box", [.optional("size", .integer16)])), rows: 6)
+    try given.change(
+      "UPDATE ZBOX SET ZSIZE = CASE Z_PK WHEN 2 THEN 70000 ELSE 1 END;"
+        + "UPDATE ZJAR SET ZSIZE = CASE Z_PK WHEN 1 THEN -90000 ELSE 2 END")
+    let mappings = ["Box", "Jar"].map {
+      #"{"name": "\#($0)", "source": "\#($0)", "destination": "Box", "type": "copy"}"#
+    }
+    let file = given.folder.appending("Map.json")
+    let text =
+      #"{"format": "godwit mapping model", "version": 1, "mappings": ["#
+      + mappings.joined(separator: ", ") + "]}"
+    try Files.writeFileAtomically(Array(text.utf8), to: file)
+    var request = given.request()
+    request.mappings = [file]
+    let found = try await sentences(given, request)
+    let wrong = found.filter { $0.contains("values that do not fit Integer 16") }
+    #expect(
+      wrong.map { $0.prefix(34) } == [
+        "Box.size: 1 object of Box (Z_PK 2)", "Box.size: 1 object of Jar (Z_PK 1)",
+      ])
+    request.defectChoices.values = .null
+    _ = try await given.run(request)
+    #expect(try count("ZBOX WHERE ZSIZE IS NULL", in: given.store) == 2)
+    #expect(try count("ZBOX WHERE ZSIZE IN (1, 2)", in: given.store) > 2)
   }
 
   @Test(arguments: engines, [DefectChoices.Duplicates.keepFirst, .keepLast])

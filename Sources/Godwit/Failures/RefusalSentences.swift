@@ -117,9 +117,9 @@ extension Refusal {
   }
 
   /// So many objects, with their first keys.
-  private static func objects(count: Int64, keys: [Int64]) -> String {
+  private static func objects(of entity: String? = nil, count: Int64, keys: [Int64]) -> String {
     let list = keys.map { "\($0)" }.joined(separator: ", ")
-    return "\(CountText(count, "object")) "
+    return "\(CountText(count, "object")) \(entity.map { "of \($0) " } ?? "")"
       + "(Z_PK \(list)\(Int64(keys.count) < count ? ", …" : ""))"
   }
 
@@ -206,7 +206,7 @@ extension Refusal {
     of demand: Condition.Demand, count: Int64, keys: [Int64]
   ) -> Explanation {
     let objects = "\(CountText(count, "object"))"
-    let some = Self.objects(count: count, keys: keys)
+    let some = Self.objects(of: sourceEntity, count: count, keys: keys)
     return switch demand {
     case .noObjects(_, isUnique: true):
       Explanation(

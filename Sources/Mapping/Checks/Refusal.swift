@@ -16,7 +16,7 @@ package enum CoreDataCode: Int, Hashable, Codable, Sendable {
   case inferredMappingModel = 134190
 }
 
-/// What keeps an external file from being read, or from being named by the result.
+/// Why an external file cannot be read, or cannot be named by the result.
 package enum ExternalFileFault: String, Hashable, Sendable {
   /// It is not there.
   case missing
@@ -78,6 +78,8 @@ package struct Refusal: Hashable, Sendable {
   package var entity: String
   /// The destination property; nil where the entity itself is meant.
   package var property: String?
+  /// The source entity of the objects, where the destination entity has objects of several.
+  package var sourceEntity: String?
   /// Whether values that do not fit cannot become nil, since more is made of them.
   package var isOfSharedValues = false
 

@@ -108,21 +108,26 @@ struct RowCheck {
     return (old, new)
   }
 
-  /// Whether each object of a mapping becomes exactly one object, from this mapping alone and
-  /// without a policy.
-  func isPlain(_ entityMapping: EntityMapping) -> Bool {
+  /// Whether a mapping makes an object of each of its source entity, without a policy, so that the
+  /// rows of the store show what it makes of each.
+  func makesOneOfEach(_ entityMapping: EntityMapping) -> Bool {
     // Of several mapping models two mappings may have one name.
-    guard let (old, new) = ends(of: entityMapping),
-      mapping.entityMappings.count(where: { $0.name == entityMapping.name }) == 1
-    else { return false }
-    return entityMapping.ownPolicyClassName == nil && entityMapping.takesAll
-      && entityMapping.newObjects == nil
-      && !mapping.entityMappings.contains {
-        shares($0, old: old, new: new, name: entityMapping.name)
-      }
+    ends(of: entityMapping) != nil && entityMapping.ownPolicyClassName == nil
+      && entityMapping.takesAll && entityMapping.newObjects == nil
+      && mapping.entityMappings.count(where: { $0.name == entityMapping.name }) == 1
   }
 
-  /// The conditions of a plain mapping on its objects, as far as their rows show them.
+  /// Whether no other mapping takes its objects either, or makes objects of its table of others.
+  private func isAlone(_ entityMapping: EntityMapping) -> Bool {
+    guard makesOneOfEach(entityMapping), let (old, new) = ends(of: entityMapping) else {
+      return false
+    }
+    return !mapping.entityMappings.contains {
+      shares($0, old: old, new: new, name: entityMapping.name)
+    }
+  }
+
+  /// The conditions on the objects of a mapping that makes one of each, as far as rows show them.
   func plainConditions(of entityMapping: EntityMapping) -> [Condition] {
     guard let (old, new) = ends(of: entityMapping) else { return [] }
     // A constraint compares all objects of a table.
@@ -133,7 +138,8 @@ struct RowCheck {
     let unique = destination.lineage(of: new).flatMap(\.uniquenessConstraints).filter { names in
       let own = origins(entityMapping, names)
       let isComputed = own.contains { if case .computed? = $0 { true } else { false } }
-      return !isComputed && others.allSatisfy { isPlain($0) && origins($0, names) == own }
+      return !isComputed && isAlone(entityMapping)
+        && others.allSatisfy { isAlone($0) && origins($0, names) == own }
     }
     return narrowings(entityMapping, old: old, new: new)
       + valuesLeftOut(by: entityMapping, old: old, new: new)

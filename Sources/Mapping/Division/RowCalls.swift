@@ -78,8 +78,7 @@ package struct PlainDemands: Hashable, Sendable {
   /// Values that the types of such mappings may change.
   package private(set) var conversions: [PossibleLoss] = []
 
-  /// Checks each entity mapping without a policy that alone takes all of its objects and makes
-  /// others of them.
+  /// Checks each entity mapping without a policy that takes all objects of its source entity.
   package init(
     models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel,
     validates: Bool
@@ -89,11 +88,12 @@ package struct PlainDemands: Hashable, Sendable {
       mapping: mapping, source: source, destination: destination, independentPolicies: [],
       validates: validates)
     let losses = MappingLosses(models: models, source: source, destination: destination)
-    for entityMapping in mapping.entityMappings where check.isPlain(entityMapping) {
-      conditions += check.plainConditions(of: entityMapping)
+    for entityMapping in mapping.entityMappings where check.makesOneOfEach(entityMapping) {
+      // Two mappings may make the same of one entity.
+      conditions += check.plainConditions(of: entityMapping).filter { !conditions.contains($0) }
       conversions += losses.possible.filter { loss in
         if case .conversion = loss.kind {
-          loss.entity == entityMapping.sourceEntityName
+          loss.entity == entityMapping.sourceEntityName && !conversions.contains(loss)
         } else {
           false
         }

@@ -112,10 +112,17 @@ struct ConditionChecker {
       }
     }
     guard count > 0 else { return nil }
-    return Refusal(
+    var refusal = Refusal(
       reason: .condition(
         try refused(condition, question), count: count, keys: try self.keys(keys)),
       entity: declaringEntity(of: condition), property: condition.property)
+    let sources = mapping.entityMappings.filter {
+      $0.destinationEntityName == condition.destinationEntity
+    }.compactMap(\.sourceEntityName)
+    if case .rows = question, Set(sources).count > 1 {
+      refusal.sourceEntity = condition.sourceEntity
+    }
+    return refusal
   }
 
   /// The number of rows from which a constraint is left to its index; fewer are checked fast.
