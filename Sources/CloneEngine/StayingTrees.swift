@@ -52,7 +52,7 @@ package struct StayingTrees: Hashable, Codable, Sendable {
         """)
     if foreign > 0 { return "the store has virtual or numbered tables" }
     let leaves =
-      stage.dropped != nil || stage.leavesRows
+      stage.untakenKeys != nil || stage.leavesRows
       || program.tables.contains { $0.isFiltered || !survey.takesAllRows($0) }
     return leaves ? "rows stay behind" : nil
   }
@@ -63,7 +63,7 @@ package struct StayingTrees: Hashable, Codable, Sendable {
   /// - Throws: `StoreError` where the schema cannot be read.
   init(_ stage: StageInput, altersTables: Bool) throws {
     let moves = try TreeMoves(
-      survey: stage.survey, schema: stage.destination, program: stage.program,
+      survey: stage.survey, schema: stage.schema, program: stage.program,
       purpose: altersTables ? .staysAltered : .stays)
     let entries = try Self.entries(stage.survey.reader)
     for (table, found) in moves.tables.sorted(by: { $0.key < $1.key })
@@ -89,7 +89,7 @@ package struct StayingTrees: Hashable, Codable, Sendable {
         staying.append(
           StayingTable(
             table: table, source: source, rows: known?.rows ?? 0, bytes: known?.bytes ?? 0,
-            madeIndexes: stage.destination.allIndexes.filter {
+            madeIndexes: stage.schema.allIndexes.filter {
               $0.table == table && names[$0.name] == nil
             }.map(\.name),
             updatedColumns: updatedColumns(of: table, program: stage.program)))
@@ -191,7 +191,7 @@ extension StageWork {
 
   fileprivate init(_ plan: MigrationPlan, for stage: StageInput) {
     self.init(
-      plan, schema: stage.destination, workers: stage.workers,
+      plan, schema: stage.schema, workers: stage.workers,
       isVerifiedFully: stage.verifiesFully, isSwapped: true)
   }
 }

@@ -228,7 +228,7 @@ struct MigrateCommand: AsyncParsableCommand {
     migration.engine = engine
     migration.resources.launcher = launcher?.words ?? []
     migration.handover.keepsRecord = !noRecord
-    migration.leavesInstantsUntold = logFormat != .json
+    migration.skipsStatusOfShortRuns = logFormat != .json
     migration.namesVersions = !report.isEmpty || !receipt.isEmpty
     migration.handover.copiesIfCurrent = copyIfCurrent
     migration.handover.givesNewUUID = newUUID

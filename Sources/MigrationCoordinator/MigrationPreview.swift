@@ -143,7 +143,7 @@ package struct MigrationPreview: Sendable {
       let chosen = EngineList.choose(for: input, wish: request.engine)
       let (engine, made) = try chosen.engine.planned(input, under: nil)
       costs = chosen.engine.costs.seconds(
-        of: StageWork(made, schema: input.destination, for: request))
+        of: StageWork(made, schema: input.schema, for: request))
       if !first.isIntermediate {
         need = try DiskNeed(
           of: made, by: engine, stage: input, walBytes: survey.access.fingerprint.walBytes)

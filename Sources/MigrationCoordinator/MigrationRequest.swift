@@ -97,7 +97,7 @@ package struct MigrationRequest: Sendable {
   /// Whether threads may execute small plans; otherwise, processes execute all.
   package var allowsThreads = false
   /// Whether short runs write no status and start over after an interruption.
-  package var leavesInstantsUntold = false
+  package var skipsStatusOfShortRuns = false
   /// Whether a store that already has the target's model is copied to the output; otherwise none is
   /// made.
   package var copiesIfCurrent = false

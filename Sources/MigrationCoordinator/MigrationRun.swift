@@ -42,7 +42,9 @@ package struct MigrationRun: Sendable {
       keeper: OutcomeKeeper(request: request, words: words, logger: logger),
       desk: ControlDesk(controls: request.controls, workers: request.workers, logger: logger),
       progress: progress)
-    let task = Task(executorPreference: request.shared?.executor) { try await run.recorded() }
+    let task = Task(executorPreference: request.shared?.executor) {
+      try await run.runRecordingOutcome()
+    }
     run.desk.whenCancelled { task.cancel() }
     return try await withTaskCancellationHandler {
       try await task.value
@@ -52,9 +54,9 @@ package struct MigrationRun: Sendable {
   }
 
   /// Migrates, and records the outcome.
-  private func recorded() async throws -> MigrationReport {
+  private func runRecordingOutcome() async throws -> MigrationReport {
     do {
-      let report = try await attempt()
+      let report = try await runInWorkspace()
       keeper.end(report)
       return report
     } catch {
@@ -64,7 +66,7 @@ package struct MigrationRun: Sendable {
   }
 
   /// Checks the output, reads the target's model, and works in memory or in the work folder.
-  private func attempt() async throws -> MigrationReport {
+  private func runInWorkspace() async throws -> MigrationReport {
     let paths = request.paths
     if let output = request.output {
       try CompanionName.requireFree(output, besides: [request.store])
@@ -90,16 +92,16 @@ package struct MigrationRun: Sendable {
     let target = try target()
     // It takes nearly a tenth of the time for hundreds of entities.
     async let _ = ArchivedModel.make(ahead: target.model)
-    var isInstant = isInstant
-    if isInstant, let temporary = try temporaryWorkspace() {
+    var isShortRun = isShortRun
+    if isShortRun, let temporary = try temporaryWorkspace() {
       do {
-        return try await work(in: temporary, target: target)
+        return try await run(in: temporary, target: target)
       } catch is Workspace.NeedsFolder {
-        isInstant = false
+        isShortRun = false
       }
     }
     var workspace = try Workspace.open(paths, store: request.store)
-    workspace.keepsWork = !isInstant
+    workspace.keepsWork = !isShortRun
     // A journal that cannot be followed stays, with its folder.
     let recovery = try SwapJournal(paths).recover()
     // The work was for an earlier state of the store, or has become the store.
@@ -107,7 +109,7 @@ package struct MigrationRun: Sendable {
     if request.output == nil {
       try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
     }
-    return try await work(in: workspace, wasSwapped: recovery == .ended, target: target)
+    return try await run(in: workspace, wasSwapped: recovery == .ended, target: target)
   }
 
   /// The target's model, which migrations of many stores share.
@@ -118,7 +120,7 @@ package struct MigrationRun: Sendable {
   }
 
   /// Makes the report in a workspace, which is removed at the end unless a later run resumes.
-  private func work(
+  private func run(
     in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel
   ) async throws -> MigrationReport {
     var workspace = workspace
@@ -131,7 +133,7 @@ package struct MigrationRun: Sendable {
         if !workspace.isTemporary { workspace.keepsByCopy = try workspace.findsNoLinks() }
       }
       try desk.prepareSwap()
-      var report = try await makeAndHandOver(target, workspace: workspace, work: &work)
+      var report = try await prepareAndMigrate(target, workspace: workspace, work: &work)
       if work.isOwn { report.handoverNotes += remove(workspace) }
       desk.removeSwapFile()
       return report
@@ -163,13 +165,13 @@ package struct MigrationRun: Sendable {
     /// Whether it belongs to this run or to none.
     var isOwn: Bool
     /// Whether there was something done before this run.
-    let wasThere: Bool
+    let hadResults: Bool
     /// Whether an earlier run had swapped the store, and was cut off then.
     let wasSwapped: Bool
 
     init(in workspace: Workspace, wasSwapped: Bool) throws {
       isOwn = try workspace.runInputs() == nil
-      wasThere = try workspace.hasDoneSomething
+      hadResults = try workspace.hasDoneSomething
       self.wasSwapped = wasSwapped
     }
   }
@@ -196,7 +198,7 @@ package struct MigrationRun: Sendable {
     guard (try? workspace.hasDoneSomething) ?? true else { return false }
     let disposition = StoreError.disposition(of: error)
     if disposition.contains(.workReusable) { return true }
-    return work.wasThere && !disposition.contains(.workSuspect)
+    return work.hadResults && !disposition.contains(.workSuspect)
   }
 
   /// Removes the work folder; leftovers of it are harmless.
@@ -211,8 +213,9 @@ package struct MigrationRun: Sendable {
     return notes
   }
 
-  /// Prepares the stages, makes the result and hands it over; copies a store that is current.
-  private func makeAndHandOver(
+  /// Surveys the store and finds the stages; then makes the result, or copies a store that is
+  /// current.
+  private func prepareAndMigrate(
     _ target: TargetModel, workspace: Workspace, work: inout FoundWork
   ) async throws -> MigrationReport {
     let reporter =
@@ -222,11 +225,11 @@ package struct MigrationRun: Sendable {
         memory: request.memory, logger: logger, progress: progress)
       : ProgressReporter(desk: desk, recorder: recorder)
     return try await reporter.whilePublishing {
-      try await makeAndHandOver(target, workspace: workspace, work: &work, reporter: $0)
+      try await prepareAndMigrate(target, workspace: workspace, work: &work, reporter: $0)
     }
   }
 
-  private func makeAndHandOver(
+  private func prepareAndMigrate(
     _ target: TargetModel, workspace: Workspace, work: inout FoundWork, reporter: ProgressReporter
   ) async throws -> MigrationReport {
     var workspace = workspace
@@ -245,7 +248,7 @@ package struct MigrationRun: Sendable {
       let defects = try prepared.defects(scansAll: request.sourceCheck == .full)
       var report: MigrationReport
       do {
-        report = try await migrate(
+        report = try await makeAndHandOver(
           prepared, along: found, defects: defects, workspace: workspace, reporter: reporter
         ) { try ModelChecksums(target: target, route: found) }
       } catch {
@@ -267,8 +270,8 @@ package struct MigrationRun: Sendable {
   }
 
   /// Whether the run is too short to report progress or to resume.
-  private var isInstant: Bool {
-    guard request.leavesInstantsUntold, !FaultPoint.isAwaited, request.policies.isEmpty,
+  private var isShortRun: Bool {
+    guard request.skipsStatusOfShortRuns, !FaultPoint.isAwaited, request.policies.isEmpty,
       request.controls == MigrationControls()
     else { return false }
     do {
@@ -276,7 +279,7 @@ package struct MigrationRun: Sendable {
       let support = SupportFolder.path(of: request.store)
       guard try Files.fileStatusIfPresent(support) == nil else { return false }
       return try [request.store, FilePath("\(request.store)-wal")].allSatisfy { path in
-        try Files.fileStatusIfPresent(path)?.size ?? 0 < Self.instantBytes
+        try Files.fileStatusIfPresent(path)?.size ?? 0 < Self.shortRunBytes
       }
     } catch {
       // The time for an unreadable store is unknown; opening it reports the error.
@@ -284,7 +287,7 @@ package struct MigrationRun: Sendable {
     }
   }
 
-  private static let instantBytes: Int64 = 8 << 20
+  private static let shortRunBytes: Int64 = 8 << 20
 
   /// Surveys the store, and finds the way; if the result will replace it, no other process may have
   /// it open from now on.
@@ -319,7 +322,7 @@ package struct MigrationRun: Sendable {
   }
 
   /// Makes the result stage by stage, and puts it in its final place.
-  private func migrate(
+  private func makeAndHandOver(
     _ prepared: PreparedMigration, along route: FoundRoute, defects: [Defect],
     workspace: Workspace, reporter: ProgressReporter, models: @escaping () throws -> ModelChecksums
   ) async throws -> MigrationReport {
@@ -330,13 +333,13 @@ package struct MigrationRun: Sendable {
       logger: logger
     ).run(reporter)
     var report = made.last.report
-    let isTold = defects.contains { $0.kind == .dangling }
-    if !isTold, !report.danglingReferences.isEmpty {
+    let listsDangling = defects.contains { $0.kind == .dangling }
+    if !listsDangling, !report.danglingReferences.isEmpty {
       // Which ones they are is looked up only where there are any, and once.
       report.defects += try DefectSearch(survey: survey).danglingReferences()
       report.uncheckedReferences = nil
     }
-    // What is kept of the report when the result takes its place has to be all of it.
+    // The record is written at the swap, so the report must be complete before it.
     report.note(route, stages: stages, words: keeper.words)
     report.note(defects.completed(by: report.defects))
     let lost = report.losses

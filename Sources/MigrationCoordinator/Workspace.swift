@@ -15,7 +15,7 @@ struct Workspace {
   /// Identifies the run whose work is kept (`RunInputs`); nil before it has begun.
   var run: String?
   private let hold: Hold
-  let wasThere: Bool
+  let folderExisted: Bool
 
   private var folder: WorkFolder { WorkFolder(path: paths.work) }
 
@@ -46,7 +46,7 @@ struct Workspace {
     else { return nil }
     return Workspace(
       paths: MigrationPaths(destination: destination, work: folder.path), keepsWork: false,
-      hold: .own(folder), wasThere: false)
+      hold: .own(folder), folderExisted: false)
   }
 
   /// A folder in memory, from which a result replaces a small store; nil if the store or the
@@ -61,7 +61,7 @@ struct Workspace {
     else { return nil }
     return Workspace(
       paths: MigrationPaths(destination: request.store, work: folder.path), keepsWork: false,
-      hold: .own(folder), wasThere: false)
+      hold: .own(folder), folderExisted: false)
   }
 
   /// Several such stores are migrated at a time, each with its result.
@@ -102,7 +102,7 @@ struct Workspace {
     if try Files.fileStatus(paths.work).device != Files.fileStatus(target).device {
       placed.result = paths.resultBesideDestination(mark.id.uuidString)
     }
-    return Workspace(paths: placed, hold: .lock(lock), wasThere: !wasMade)
+    return Workspace(paths: placed, hold: .lock(lock), folderExisted: !wasMade)
   }
 
   /// Creates the folder, and its parent if that is missing.

@@ -49,7 +49,7 @@ package struct AssemblyOrder: Sendable {
     paths: MigrationPaths
   ) {
     store = stage.store
-    schema = stage.destination
+    schema = stage.schema
     self.plan = plan
     self.manifests = manifests
     folder = paths.work

@@ -20,7 +20,7 @@ package struct ObjectSizes: Sendable {
   package init(
     of mappings: [MappingModel], plan: MigrationPlan, stage: StageInput, sourceBytes: Int64
   ) {
-    let (old, new) = (stage.survey.model, stage.destination.model)
+    let (old, new) = (stage.survey.model, stage.schema.model)
     var growth = 0.0
     var whole: Set<String> = []
     let mean = Double(sourceBytes) / Double(max(1, stage.survey.rowCounts.estimatedTotal))
@@ -37,7 +37,7 @@ package struct ObjectSizes: Sendable {
       if mapping.takesAll, !whole.insert(name).inserted { growth += objects * mean }
     }
     result =
-      sourceBytes + Int64(growth) + ResultSizes.others(in: stage.destination, of: stage.survey)
+      sourceBytes + Int64(growth) + ResultSizes.others(in: stage.schema, of: stage.survey)
     shards = result + Int64(plan.workOrders.count) << 20
   }
 

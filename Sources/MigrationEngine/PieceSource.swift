@@ -28,28 +28,15 @@ package struct PieceSource {
   /// The table with the two keys of a pair, which have no affinity.
   private static let lastPair = "temp.godwit_last_pair"
 
-  private enum Program {
-    case table(TableProgram)
-    case join(JoinProgram)
-  }
-
-  private let program: Program
+  private let program: PieceProgram
   private let keys: KeyRange
 
   /// Takes the program of the piece from its work order.
   ///
-  /// - Precondition: the order has it.
-  package init(document: WorkOrderDocument, piece: Piece) {
+  /// - Throws: `ShardError.orderIncomplete`, if the order has none.
+  package init(document: WorkOrderDocument, piece: Piece) throws {
     keys = piece.keys
-    if let table = document.tables.first(where: { $0.destinationTable == piece.destinationTable }) {
-      program = .table(table)
-    } else if let join = document.joins.first(where: {
-      $0.destinationTable == piece.destinationTable
-    }) {
-      program = .join(join)
-    } else {
-      preconditionFailure("a work order holds the programs of its pieces")
-    }
+    program = try document.program(of: piece)
   }
 
   /// The list of columns to insert into, with its parentheses; empty for all columns.
@@ -124,13 +111,13 @@ package struct PieceSource {
 
 extension WorkOrderDocument {
   /// The keys of rows that filters leave behind; nil where mappings take all.
-  package func droppedKeys() throws -> RowKeyReader? {
-    try dropped.map { RowKeyReader(try RowKeys(file: FilePath($0))) }
+  package func untakenKeyReader() throws -> RowKeyReader? {
+    try untakenKeys.map { RowKeyReader(try RowKeys(file: FilePath($0))) }
   }
 
   /// Attaches the source as `src`, and registers the functions that programs call.
   package func attachSource(
-    to connection: StoreConnection, without dropped: RowKeyReader?
+    to connection: StoreConnection, without untaken: RowKeyReader?
   ) throws {
     let source = try StoreConnection.uri(reading: FilePath(source))
     let support = FilePath(support)
@@ -138,7 +125,7 @@ extension WorkOrderDocument {
       db.add(function: Self.externalFunction(support: support))
       db.add(function: Self.taggedFunction)
       MaskFunctions.add(to: db)
-      dropped?.install(in: db)
+      untaken?.install(in: db)
       if logsSQL { StatementLog.attach(to: db) }
       try db.execute(sql: "ATTACH ? AS src", arguments: [source])
     }
@@ -187,12 +174,12 @@ extension StoreConnection {
   /// Runs a block, and throws the own error of what SQLite called in place of the SQLite error that
   /// it caused.
   package func perform<Result>(
-    _ caller: RowCaller?, without dropped: RowKeyReader?, body: (Database) throws -> Result
+    _ caller: RowCaller?, without untaken: RowKeyReader?, body: (Database) throws -> Result
   ) throws -> Result {
     do {
       return try perform(body)
     } catch {
-      throw caller?.failure ?? dropped?.failure ?? error
+      throw caller?.failure ?? untaken?.failure ?? error
     }
   }
 }

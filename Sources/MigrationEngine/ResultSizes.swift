@@ -40,7 +40,7 @@ package struct ResultSizes: Hashable, Sendable {
   ///
   /// - Throws: `StoreError` where the source cannot be read.
   package init(of plan: MigrationPlan, stage: StageInput) throws {
-    let schema = stage.destination
+    let schema = stage.schema
     others = Self.others(in: schema, of: stage.survey)
     orders = Int64(plan.workOrders.count)
     var counts: [String: (rows: Int64, bytes: Int64)] = [:]

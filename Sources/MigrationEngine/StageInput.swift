@@ -21,11 +21,11 @@ package struct StageInput: Sendable {
   /// The contents of the store.
   package var survey: StoreSurvey
   /// The tables of the store to make.
-  package var destination: StoreSchema
+  package var schema: StoreSchema
   /// The mapping.
   package var work: Work
   /// The keys of rows that filters leave behind; nil where mappings take all.
-  package var dropped: RowKeys?
+  package var untakenKeys: RowKeys?
   /// How many workers run at once.
   package var workers: Int
   /// Cuts every table into ranges of this many rows; nil leaves the cuts to the planner.
@@ -43,8 +43,8 @@ package struct StageInput: Sendable {
   /// The folder in which the result will be made, or one on the same file system; nil where that is
   /// not known.
   package var folder: FilePath?
-  /// How many keys are in each set of `dropped`, by its name.
-  package var untaken: [String: Int64] = [:]
+  /// How many keys are in each set of `untakenKeys`, by its name.
+  package var untakenCounts: [String: Int64] = [:]
   /// Whether rows, references or pairs of the source are known to stay behind.
   package var leavesRows = false
   /// What values that are read from files of their own take in the result.
@@ -59,12 +59,12 @@ package struct StageInput: Sendable {
 
   /// Creates the input with defaults for everything else.
   package init(
-    store: FilePath, survey: StoreSurvey, destination: StoreSchema, work: Work, workers: Int,
+    store: FilePath, survey: StoreSurvey, schema: StoreSchema, work: Work, workers: Int,
     memory: Int64
   ) {
     self.store = store
     self.survey = survey
-    self.destination = destination
+    self.schema = schema
     self.work = work
     self.workers = workers
     self.memory = memory
@@ -72,7 +72,7 @@ package struct StageInput: Sendable {
 
   /// The programs of the stage; empty for one that goes object by object.
   package var program: MigrationProgram {
-    if case .rows(let program) = work { program } else { .none(deriving: destination.derived) }
+    if case .rows(let program) = work { program } else { .none(deriving: schema.derived) }
   }
 
   /// Plans a stage that goes by rows.
@@ -82,7 +82,7 @@ package struct StageInput: Sendable {
     _ adjust: (inout [String: TableStatistics]) -> Void = { _ in }
   ) throws -> MigrationPlan {
     var statistics = try StatisticsReader(
-      survey: survey, sliceRows: rangeRows, untaken: untaken
+      survey: survey, sliceRows: rangeRows, untaken: untakenCounts
     ).statistics(program: program)
     adjust(&statistics)
     return PartitionPlanner(

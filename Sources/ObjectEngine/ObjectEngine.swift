@@ -46,13 +46,13 @@ package struct ObjectEngine: MigrationEngine {
     guard case .objects(let mappings, _) = stage.work else {
       preconditionFailure("a stage by rows is refused")
     }
-    let model = stage.destination.model
+    let model = stage.schema.model
     let groups =
       restriction == .undivided
       ? MappingGroups(undivided: mappings, destination: model)
       : MappingGroups(models: mappings, source: stage.survey.model, destination: model)
     let planner = ObjectPlanner(
-      survey: stage.survey, destination: stage.destination, mappings: mappings)
+      survey: stage.survey, destination: stage.schema, mappings: mappings)
     return (ObjectEngine(groups: groups), try planner.plan(groups: groups))
   }
 
@@ -65,10 +65,10 @@ package struct ObjectEngine: MigrationEngine {
       preconditionFailure("a stage by rows is refused")
     }
     var work = ObjectWork(
-      source: stage.survey.model, destination: stage.destination.model, mappings: mappings,
+      source: stage.survey.model, destination: stage.schema.model, mappings: mappings,
       group: groups.groups[order.partition - 1], maxima: stage.survey.maxima,
       validates: stage.validates, now: now)
-    work.naming = stage.destination.joinNaming
+    work.naming = stage.schema.joinNaming
     return EnginePayload(work)
   }
 

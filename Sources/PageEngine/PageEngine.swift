@@ -50,7 +50,7 @@ package struct PageEngine: MigrationEngine {
   package static func plan(
     stage: StageInput, under restriction: PlanRestriction?
   ) throws -> (engine: PageEngine, plan: MigrationPlan) {
-    let schema = stage.destination
+    let schema = stage.schema
     let moves =
       restriction == .movesNothing
       ? nil : try TreeMoves(survey: stage.survey, schema: schema, program: stage.program)
@@ -111,7 +111,7 @@ package struct PageEngine: MigrationEngine {
     expecting bytes: Int64
   ) throws {
     try layout.prepare(paths, expecting: bytes)
-    try layout.placeSkeleton(schema: stage.destination, frame: frame, in: paths)
+    try layout.placeSkeleton(schema: stage.schema, frame: frame, in: paths)
     do {
       layout.lookUps = try LookUpMaker(
         stage, plan: plan, encoding: layout.encoding, in: paths
@@ -126,7 +126,7 @@ package struct PageEngine: MigrationEngine {
     for order: WorkOrder, of plan: MigrationPlan, stage: StageInput, in paths: MigrationPaths,
     now: Double
   ) throws -> EnginePayload? {
-    var work = layout.work(order, plan: plan, schema: stage.destination, paths: paths)
+    var work = layout.work(order, plan: plan, schema: stage.schema, paths: paths)
     work.remakesIndexes = stage.remakesIndexes
     return EnginePayload(work)
   }

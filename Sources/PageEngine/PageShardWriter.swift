@@ -31,7 +31,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
   private let pages: ExtentWriter
   private let scratch = SortScratch()
   private let caller: RowCaller?
-  private let dropped: RowKeyReader?
+  private let untaken: RowKeyReader?
   private let lookUps: LookUps
   private var pieces: [PagePiece] = []
   private var moved: [String: MovedIndex] = [:]
@@ -44,8 +44,8 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     let connection = try StoreConnection.scratch(
       FilePath(":memory:"), cacheBytes: document.memory / 16, textEncoding: work.encoding.rawValue,
       memory: document.memory)
-    let dropped = try document.droppedKeys()
-    try document.attachSource(to: connection, without: dropped)
+    let untaken = try document.untakenKeyReader()
+    try document.attachSource(to: connection, without: untaken)
     let facts = try connection.run { try SchemaFacts.of("src", in: $0) }
     if let places = work.places {
       let file = StoreConnection.uri(path: FilePath(places)) + "?immutable=1"
@@ -67,7 +67,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     self.source = source
     self.facts = facts
     self.caller = caller
-    self.dropped = dropped
+    self.untaken = untaken
     self.document = document
     self.work = work
     self.connection = connection
@@ -167,13 +167,13 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       pages: pages, runs: runs, indexes: indexes, bytes: budget / (sorted + 1), scratch: scratch,
       names: names(of: piece), digests: document.digestsRows,
       rowsBefore: work.rowsBefore[piece.number] ?? 0)
-    let (document, source, facts, caller, dropped, lookUps) =
-      (document, source, facts, caller, dropped, lookUps)
+    let (document, source, facts, caller, untaken, lookUps) =
+      (document, source, facts, caller, untaken, lookUps)
     let encoding = work.encoding
-    let (read, count) = try connection.perform(caller, without: dropped) { db in
+    let (read, count) = try connection.perform(caller, without: untaken) { db in
       let loop = try PieceLoop(
         document: document, piece: piece, file: source, facts: facts, encoding: encoding, db: db,
-        caller: caller, dropped: dropped, lookUps: lookUps)
+        caller: caller, untaken: untaken, lookUps: lookUps)
       return try loop.run(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)

@@ -37,7 +37,7 @@ package enum FaultPoint: String, CaseIterable, Sendable {
   case instantSwapped = "instant:swapped"
 
   /// Whether the point is in the swap of a store that a fleet migrates in memory.
-  package var isInstant: Bool { rawValue.hasPrefix("instant:") }
+  package var isOfInstantSwap: Bool { rawValue.hasPrefix("instant:") }
 
   /// The environment variable that names the point at which a process dies.
   package static let variable = "GODWIT_FAULT"

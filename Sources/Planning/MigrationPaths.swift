@@ -67,7 +67,7 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `…godwit/salvaged.sqlite`, what could be read of a damaged source.
   package var salvaged: FilePath { WorkFile.salvaged.path(in: work) }
   /// `…godwit/dropped.sqlite`, the keys of rows that filters leave behind.
-  package var dropped: FilePath { WorkFile.dropped.path(in: work) }
+  package var untakenRows: FilePath { WorkFile.untakenRows.path(in: work) }
   /// The file that is read instead of the source, if there is one.
   package var copiesOfSource: Set<FilePath> { [snapshot, walPages, salvaged] }
   /// The files that stay in the folder during a run, whatever becomes of earlier work in it.

@@ -38,7 +38,7 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   /// Whether every statement is logged on standard error.
   package var logsSQL: Bool
   /// The file with the keys of rows that filters leave behind; nil where mappings take all.
-  package var dropped: String?
+  package var untakenKeys: String?
   /// What it takes to compute values; nil where the programs call for none.
   package var calls: RowWork?
   /// The engine that makes the shard.

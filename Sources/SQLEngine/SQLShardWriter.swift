@@ -16,23 +16,23 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
   private let connection: StoreConnection
   private let batchRows: Int
   private let caller: RowCaller?
-  private let dropped: RowKeyReader?
+  private let untaken: RowKeyReader?
 
   /// Makes an empty shard and attaches the source, which does not change.
   init(
     _ document: WorkOrderDocument, policies: PolicyFactories = [:], batchRows: Int = 50_000
   ) throws {
-    let dropped = try document.droppedKeys()
-    let connection = try Self.open(document, without: dropped)
+    let untaken = try document.untakenKeyReader()
+    let connection = try Self.open(document, without: untaken)
     caller = try document.caller(connection, policies: policies)
-    self.dropped = dropped
+    self.untaken = untaken
     self.document = document
     self.batchRows = batchRows
     self.connection = connection
   }
 
   private static func open(
-    _ document: WorkOrderDocument, without dropped: RowKeyReader?
+    _ document: WorkOrderDocument, without untaken: RowKeyReader?
   ) throws -> StoreConnection {
     let path = FilePath(document.shard)
     try Files.remove(path)
@@ -40,7 +40,7 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     let connection = try StoreConnection.scratch(
       path, cacheBytes: document.memory / 4, textEncoding: source.textEncoding,
       memory: document.memory)
-    try document.attachSource(to: connection, without: dropped)
+    try document.attachSource(to: connection, without: untaken)
     return connection
   }
 
@@ -51,13 +51,13 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
     _ piece: Piece, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> ShardManifest.PieceResult {
     let table = "p\(piece.number)"
-    let query = try query(of: piece)
-    let source = PieceSource(document: document, piece: piece)
+    let source = try PieceSource(document: document, piece: piece)
+    let query = source.query(after: nil)
     // What a policy computes may differ from one time to the next.
     let isComputed = document.tables.contains {
       $0.destinationTable == piece.destinationTable && $0.hasCalls
     }
-    return try connection.perform(caller, without: dropped) { db in
+    return try connection.perform(caller, without: untaken) { db in
       try db.execute(sql: try Self.createStatement(document, piece: piece, table: table))
       if document.logsSQL { try StatementLog.explain(query, in: db) }
       var last: PieceSource.Position?
@@ -92,10 +92,6 @@ struct SQLShardWriter: ShardWriter, ~Copyable {
       result.count = try source.count(in: table, db: db)
       return result
     }
-  }
-
-  private func query(of piece: Piece) throws -> String {
-    PieceSource(document: document, piece: piece).query(after: nil)
   }
 
   /// The final table's own statement under the piece's name: rows then move without decoding.

@@ -27,7 +27,7 @@ package enum WorkFile: String, Hashable, Sendable, CaseIterable {
   /// What could be read of a damaged source.
   case salvaged = "salvaged.sqlite"
   /// The keys of rows that filters leave behind.
-  case dropped = "dropped.sqlite"
+  case untakenRows = "dropped.sqlite"
   /// The shard of a work order's attempt.
   case shard = "shard-#.#.sqlite"
   /// The references between objects of a shard that are made one by one.

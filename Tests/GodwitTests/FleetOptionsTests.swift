@@ -56,7 +56,7 @@ import Testing
   /// What belongs to one store, or to the process that runs the fleet.
   private static let others: Set = [
     "store", "policies", "resources.executable", "logger", "namesVersions", "executesSmallOrders",
-    "isTrial", "leavesInstantsUntold", "shared", "lastRun",
+    "isTrial", "skipsStatusOfShortRuns", "shared", "lastRun",
   ]
 
   /// The options of a migration by their places, as text.

@@ -137,7 +137,7 @@ final class FleetWorker: Sendable {
       var migration = try StoreMigration(store: "", by: settings)
       migration.policies = policies
       migration.executesSmallOrders = true
-      migration.leavesInstantsUntold = true
+      migration.skipsStatusOfShortRuns = true
       let target = try MigrationTarget(migration.target, configuration: migration.configuration)
       let made = Base(
         migration: migration, target: target,

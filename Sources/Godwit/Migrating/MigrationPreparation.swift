@@ -219,7 +219,7 @@ extension StoreMigration.Preparation {
     missingVersion = preview.isNeeded ? StrayVersion(preview)?.described : nil
     notes = Self.notes(preview, steps: coreSteps, missing: missingVersion)
     mirroringNote = preview.assessment?.mirroringAccounts?.mirroringNote
-    omittedIndexes = (preview.assessment?.destination.omissions ?? []).map {
+    omittedIndexes = (preview.assessment?.schema.omissions ?? []).map {
       .init(entity: $0.entity, index: $0.index, reason: $0.reason)
     }
     let engine = preview.engine

@@ -64,7 +64,7 @@ public struct StoreMigration: Sendable {
   /// Whether the result is thrown away.
   var isTrial = false
   /// Whether short runs write no status file, and start over after an interruption.
-  package var leavesInstantsUntold = false
+  package var skipsStatusOfShortRuns = false
   /// The work that this migration shares with others of the same options.
   var shared: SharedWork?
   /// What the last run did, for the report of a failure.

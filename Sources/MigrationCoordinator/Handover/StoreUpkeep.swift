@@ -77,7 +77,8 @@ package struct StoreUpkeep: Sendable {
         entry = try self.entry(wanted: wanted)
       } catch let error as PlaceError where error.statesNothingKept {
         // What a rollback left that was killed at its very end.
-        guard workspace.wasThere, try workspace.holdsNoWork, let done = try recordedRollback(wanted)
+        guard workspace.folderExisted, try workspace.holdsNoWork,
+          let done = try recordedRollback(wanted)
         else { throw error }
         return done
       }
@@ -352,7 +353,7 @@ package struct StoreUpkeep: Sendable {
     let earlier = try endEarlier()
     try kept.removeUnfinished()
     // The work of an interrupted migration stays.
-    let isOwn = try !workspace.wasThere || workspace.holdsNoWork
+    let isOwn = try !workspace.folderExisted || workspace.holdsNoWork
     do {
       let result = try body(workspace, earlier)
       // The journal of a rollback goes last.

@@ -93,7 +93,7 @@ struct RowAccounts {
         let counts = survey.rowCounts.estimate(table.sourceTable)
         for entity in table.entities {
           let number = EntityNumber(rawValue: entity.destination)
-          guard let name = assessment.destination.numbers[number] else { continue }
+          guard let name = assessment.schema.numbers[number] else { continue }
           accounts.rows[name, default: 0] += counts?[EntityNumber(rawValue: entity.source)] ?? 0
         }
         continue
@@ -119,7 +119,7 @@ struct RowAccounts {
       try addOddValues(table)
       for entity in table.entities {
         let number = EntityNumber(rawValue: entity.destination)
-        guard let name = assessment.destination.numbers[number] else { continue }
+        guard let name = assessment.schema.numbers[number] else { continue }
         // Of entities that become one, all rows together have been counted.
         guard table.entities.first(where: { $0.destination == entity.destination }) == entity else {
           continue
@@ -153,7 +153,7 @@ struct RowAccounts {
       $0.isOfOddValues && own.entityNames.contains($0.entity)
     }
     lateLosses += try CountedLosses.count(
-      possible: odd, survey: survey, destination: assessment.destination)
+      possible: odd, survey: survey, destination: assessment.schema)
   }
 
   /// Records rows without a work order, since the index has no entries for them.
@@ -182,7 +182,7 @@ struct RowAccounts {
   private func left(to entity: TableProgram.Renumbering) -> Int64 {
     guard entity.others != nil, let step = assessment.steps.first,
       let source = survey.schema.numbers[EntityNumber(rawValue: entity.source)],
-      let made = assessment.destination.numbers[EntityNumber(rawValue: entity.destination)]
+      let made = assessment.schema.numbers[EntityNumber(rawValue: entity.destination)]
     else { return 0 }
     return step.mapping.maker(from: source, to: made).flatMap { assessment.left[$0.name] } ?? 0
   }
@@ -257,7 +257,7 @@ struct RowAccounts {
     let counts = (results[table.destinationTable] ?? []).flatMap { $0.count?.wideMasks ?? [] }
     return Dictionary(
       counts.filter { $0.rows > 0 }.compactMap { entity in
-        assessment.destination.numbers[EntityNumber(rawValue: entity.number)]
+        assessment.schema.numbers[EntityNumber(rawValue: entity.number)]
           .map { ($0, entity.rows) }
       }, uniquingKeysWith: +)
   }
@@ -387,6 +387,6 @@ struct RowAccounts {
     for manifest in manifests { if let own = manifest.read { read.add(own) } }
     lateLosses += try CountedLosses.count(
       possible: CountedLosses.unread(losses, by: read, survey: survey), survey: survey,
-      destination: assessment.destination)
+      destination: assessment.schema)
   }
 }

@@ -70,7 +70,8 @@ extension Workspace {
   /// The plan of an interrupted migration, nil unless it was made in this run for the same
   /// store and its engine can resume.
   func savedPlan(_ fingerprint: SourceFingerprint, by engine: EngineName) throws -> SavedPlan? {
-    guard wasThere, var saved = try savedPlan(), saved.run == run, saved.fingerprint == fingerprint,
+    guard folderExisted, var saved = try savedPlan(), saved.run == run,
+      saved.fingerprint == fingerprint,
       saved.engineName == engine,
       let engine = try? saved.engine(), try engine.canResume(in: paths)
     else { return nil }

@@ -42,7 +42,7 @@ struct StageAssembly {
     let manifests = results.map(\.manifest)
     reporter.expect(
       counted: StageWork(
-        saved.plan.counted(by: manifests), schema: input.destination, for: request),
+        saved.plan.counted(by: manifests), schema: input.schema, for: request),
       of: type(of: engine))
     var report = MigrationReport(
       outcome: .migrated, store: request.store.string, destination: request.destination.string)
@@ -69,7 +69,7 @@ struct StageAssembly {
       let mappings =
         if case .rows(let steps) = stage.method { steps.map(\.mapping) } else { stage.mappings }
       let violations = try ViolationList(
-        inStore: paths.result, of: assessment.destination, since: survey.reader.connection,
+        inStore: paths.result, of: assessment.schema, since: survey.reader.connection,
         of: survey.schema, mappings: mappings)
       try judge(violations, report: &report)
     }
@@ -88,7 +88,7 @@ struct StageAssembly {
         .init(table: $0.table, column: $0.column)
       }
     }
-    report.omittedIndexes = assessment.destination.omissions
+    report.omittedIndexes = assessment.schema.omissions
     report.keptTables = keptTables
     report.noteExtras(of: survey)
     report.workOrders = results.map { .init(result: $0, plan: saved.plan) }.sorted {
@@ -128,7 +128,7 @@ struct StageAssembly {
     _ report: inout MigrationReport, summary: ObjectSummary?
   ) throws {
     let references = assessment.referenceAccounts(summary)
-    try references.requireAgreement(in: paths.result, schema: assessment.destination)
+    try references.requireAgreement(in: paths.result, schema: assessment.schema)
     let lost = references.accounts.filter { !$0.dropped.isEmpty }
     if !lost.isEmpty { report.accounts[0].references = lost }
   }

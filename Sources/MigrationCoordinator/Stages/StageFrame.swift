@@ -21,7 +21,7 @@ struct StageFrame {
   init(
     stage: Stage, survey: StoreSurvey, assessment: StageAssessment, givesNewUUID: Bool
   ) throws {
-    let model = assessment.destination.model
+    let model = assessment.schema.model
     archived = try ArchivedModel(model)
     var metadata = survey.metadata.restated(
       hashes: stage.destination.hashes, versionIdentifiers: model.versionIdentifiers)

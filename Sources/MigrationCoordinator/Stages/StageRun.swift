@@ -33,7 +33,7 @@ struct StageRun {
     var externalNames = ExternalNames()
   }
 
-  /// Makes the result; if the engine's plan turns out not to work, once more under a restriction.
+  /// Assesses the stage, chooses its engine and makes the result.
   func run(_ reporter: ProgressReporter) async throws -> Outcome {
     try request.requireSupported(survey)
     let assessment = try assessment(reporter)
@@ -114,8 +114,8 @@ struct StageRun {
     if !type.leavesTables { try survey.rowCounts.countAll() }
     let saved = try plan(input: input, type: type, under: restriction)
     var engine = try saved.engine()
-    reporter.expect(StageWork(saved.plan, schema: input.destination, for: request), of: type)
-    let bringsFiles = request.output != nil && !input.destination.externalColumns.isEmpty
+    reporter.expect(StageWork(saved.plan, schema: input.schema, for: request), of: type)
+    let bringsFiles = request.output != nil && !input.schema.externalColumns.isEmpty
     let need = try DiskNeed(
       of: saved.plan, by: engine, stage: input,
       externalBytes: bringsFiles ? MigrationPaths.externalBytes(of: request.store) : 0)
@@ -125,7 +125,7 @@ struct StageRun {
     } catch PlaceError.diskFull(let shortages) {
       throw PlaceError.diskFull(try telling(shortages, of: input))
     }
-    try input.dropped?.write(to: paths.dropped)
+    try input.untakenKeys?.write(to: paths.untakenRows)
     let frame = try StageFrame(
       stage: stage, survey: survey, assessment: assessment,
       givesNewUUID: request.givesNewUUID && !request.isIntermediate)
@@ -225,7 +225,7 @@ extension StageInput {
       preconditionFailure("an assessment without refusals has a program")
     }
     self.init(
-      store: request.store, survey: survey, destination: assessment.destination, work: work,
+      store: request.store, survey: survey, schema: assessment.schema, work: work,
       workers: request.workersWithRoom, memory: request.memory)
     hasRemoteWorkers = request.division.usesLauncher
     rangeRows = request.rangeRows
@@ -233,8 +233,8 @@ extension StageInput {
     validates = request.validation != .off
     logsSQL = request.logsSQL
     bytesFromFiles = assessment.bytesFromFiles
-    dropped = assessment.rows?.dropped
-    untaken = assessment.rows?.untaken ?? [:]
+    untakenKeys = assessment.rows?.untakenKeys
+    untakenCounts = assessment.rows?.untakenCounts ?? [:]
     leavesRows = assessment.losses.contains {
       [.unknownEntity, .unknownReference, .dangling, .duplicate, .missingKey].contains($0.cause)
     }
@@ -272,7 +272,7 @@ extension StageInput {
     of type: any MigrationEngine.Type, for request: MigrationRequest
   ) throws -> (need: DiskNeed, costs: Double) {
     let (engine, plan) = try type.planned(self, under: nil)
-    let work = StageWork(plan, schema: destination, for: request)
+    let work = StageWork(plan, schema: schema, for: request)
     return (try DiskNeed(of: plan, by: engine, stage: self), type.costs.seconds(of: work))
   }
 

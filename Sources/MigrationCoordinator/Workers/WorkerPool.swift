@@ -70,7 +70,7 @@ struct WorkerPool {
     return .limit(nil)
   }
 
-  /// Executes a work order, in as many attempts as it takes.
+  /// Executes a work order, in up to three attempts (`WorkerLifecycle`).
   private func run(_ document: WorkOrderDocument) async throws -> Event {
     var lifecycle = WorkerLifecycle()
     var document = document

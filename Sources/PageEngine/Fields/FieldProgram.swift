@@ -51,7 +51,7 @@ package final class FieldProgram {
   private(set) var isLeftByKey = false
   private var eithers: [(FieldStep, FieldStep)] = []
   private var untagged: [UntaggedValue] = []
-  private var keyed: [(step: FieldStep, dropped: RowKeyReader.Table)] = []
+  private var keyed: [(step: FieldStep, untaken: RowKeyReader.Table)] = []
   /// What is looked up of the entities of other rows.
   var lookUps: [EntityLookUp] = []
   /// Numbers by the keys of rows, and the columns whose places they are.
@@ -421,9 +421,9 @@ package final class FieldProgram {
       isWide = masks[Int(step.list)].widens(field)
       return masks[Int(step.list)].applied(to: field)
     case .keyed:
-      let (inner, dropped) = keyed[Int(step.list)]
+      let (inner, untaken) = keyed[Int(step.list)]
       if field.isInteger {
-        guard let isDropped = dropped.contains(field.integer) else { return nil }
+        guard let isDropped = untaken.contains(field.integer) else { return nil }
         if isDropped { return .null }
       } else if !field.isNull {
         return nil

@@ -45,7 +45,7 @@ struct LookUpMaker {
       let list = RunFile(file)
       try withSource(cacheBytes: 2 << 20) { db in
         let reading = SourceRows(
-          file: source, db: db, dropped: stage.dropped.map { RowKeyReader($0) },
+          file: source, db: db, untaken: stage.untakenKeys.map { RowKeyReader($0) },
           encoding: encoding, support: SupportFolder.path(of: stage.store),
           folder: paths.work)
         for (table, numbers) in wanted.entities {
@@ -76,7 +76,7 @@ struct LookUpMaker {
     let connection = try StoreConnection.scratch(
       path, cacheBytes: cacheBytes, textEncoding: encoding.rawValue)
     let result = try connection.perform { db in
-      if let dropped = stage.dropped { RowKeyReader(dropped).install(in: db) }
+      if let untaken = stage.untakenKeys { RowKeyReader(untaken).install(in: db) }
       try db.execute(
         sql: "ATTACH ? AS src",
         arguments: [StoreConnection.uri(reading: stage.survey.access.readable)])

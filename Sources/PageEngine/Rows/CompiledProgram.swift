@@ -19,7 +19,7 @@ struct CompiledProgram {
   private(set) var onlyReal = [false, false, false]
   let rows: FieldProgram
 
-  private let dropped: RowKeyReader?
+  private let untaken: RowKeyReader?
   private let encoding: TextEncoding
   /// The folder of the source with values in files of their own.
   private let support: FilePath
@@ -30,10 +30,10 @@ struct CompiledProgram {
 
   /// Takes the lowest key of the rows to come, and what they look up.
   init(
-    program: TableProgram, dropped: RowKeyReader?, lookUps: LookUps? = nil,
+    program: TableProgram, untaken: RowKeyReader?, lookUps: LookUps? = nil,
     from first: Int64 = .min, encoding: TextEncoding, support: FilePath, stored: Stored
   ) throws {
-    self.dropped = dropped
+    self.untaken = untaken
     self.lookUps = lookUps
     self.first = first
     self.support = support
@@ -141,8 +141,8 @@ struct CompiledProgram {
   }
 
   private func keys(of rows: UntakenRows) throws -> RowKeyReader.Table {
-    guard let dropped else { throw ShardError(.orderIncomplete, table: rows.table) }
-    return dropped.table(rows.name)
+    guard let untaken else { throw ShardError(.orderIncomplete, table: rows.table) }
+    return untaken.table(rows.name)
   }
 
   /// What depends on the entity of another row, which SQLite finds where there is no map of them.

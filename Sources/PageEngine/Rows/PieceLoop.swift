@@ -10,14 +10,9 @@ import SystemPackage
 
 /// Runs the program of a piece over its source rows.
 struct PieceLoop {
-  private enum Program {
-    case table(TableProgram)
-    case join(JoinProgram)
-  }
-
   private static let rowsPerReport: Int64 = 16_384
 
-  private let program: Program
+  private let program: PieceProgram
   private let piece: Piece
   private let definition: Substring
   private let file: SourceFile
@@ -25,7 +20,7 @@ struct PieceLoop {
   private let support: FilePath
   private let db: Database
   private let caller: RowCaller?
-  private let dropped: RowKeyReader?
+  private let untaken: RowKeyReader?
   private let lookUps: LookUps
   /// Of the source's schema.
   private let facts: SchemaFacts
@@ -35,7 +30,7 @@ struct PieceLoop {
   /// Takes the open source file, which is attached to the database as well.
   init(
     document: WorkOrderDocument, piece: Piece, file: SourceFile, facts: SchemaFacts,
-    encoding: TextEncoding, db: Database, caller: RowCaller?, dropped: RowKeyReader?,
+    encoding: TextEncoding, db: Database, caller: RowCaller?, untaken: RowKeyReader?,
     lookUps: LookUps
   ) throws {
     self.lookUps = lookUps
@@ -43,19 +38,13 @@ struct PieceLoop {
     self.encoding = encoding
     support = FilePath(document.support)
     self.caller = caller
-    self.dropped = dropped
+    self.untaken = untaken
     self.piece = piece
     self.file = file
     self.db = db
     folder = Files.parent(of: FilePath(document.shard))
+    program = try document.program(of: piece)
     let name = piece.destinationTable
-    if let table = document.tables.first(where: { $0.destinationTable == name }) {
-      program = .table(table)
-    } else if let join = document.joins.first(where: { $0.destinationTable == name }) {
-      program = .join(join)
-    } else {
-      throw ShardError(.orderIncomplete, table: name)
-    }
     guard let statement = document.createStatements[name],
       let start = statement.firstIndex(of: "(")
     else { throw ShardError(.orderIncomplete, table: name) }
@@ -67,14 +56,14 @@ struct PieceLoop {
     into output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
     switch program {
-    case .table(let table): return try run(table, output: &output, progress: progress)
-    case .join(let join): return (try run(join, output: &output, progress: progress), nil)
+    case .table(let table): return try makeObjects(table, output: &output, progress: progress)
+    case .join(let join): return (try makePairs(join, output: &output, progress: progress), nil)
     }
   }
 
   // MARK: Entities
 
-  private func run(
+  private func makeObjects(
     _ table: TableProgram, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
@@ -84,31 +73,32 @@ struct PieceLoop {
         + table.columns.map { ($0.name, $0.type.affinity) },
       program: table.leavingPlaces { lookUps.lists.places[$0] != nil }, encoding: encoding, db: db)
     var compiled = try CompiledProgram(
-      program: table, dropped: dropped, lookUps: lookUps, from: piece.keys.first,
+      program: table, untaken: untaken, lookUps: lookUps, from: piece.keys.first,
       encoding: encoding, support: support,
       stored: fallback.stored)
     let computed = try caller.flatMap {
       try ComputedFields(table: table, compiled: &compiled, caller: $0, encoding: encoding)
     }
-    let made = try run(
+    let made = try makeRows(
       table, compiled: compiled, computed: computed, fallback: fallback, output: &output,
       progress: progress)
     return (made, RowCount(of: compiled.rows))
   }
 
-  private func run(
+  /// Reads pages of the source where it can, and otherwise by a query.
+  private func makeRows(
     _ table: TableProgram, compiled: CompiledProgram, computed: ComputedFields?,
     fallback: FallbackRows, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
     if let cursor = try cursor(of: table, compiled: compiled) {
       guard let computed else {
-        return try run(
+        return try copyRows(
           table, cursor: cursor, rows: compiled.rows, fallback: fallback, output: &output,
           progress: progress)
       }
       let rows = Rows(fields: cursor.fields) { try cursor.next() && cursor.key <= piece.keys.last }
-      return try run(
+      return try computeRows(
         table, source: rows, rows: compiled.rows, computed: computed, fallback: fallback,
         output: &output,
         progress: progress)
@@ -116,7 +106,7 @@ struct PieceLoop {
     let reader = try RowReader(
       sql: table.query(of: compiled.expressions, in: piece.keys, schema: "src"), in: db)
     let rows = Rows(fields: reader.fields, next: reader.next)
-    return try run(
+    return try computeRows(
       table, source: rows, rows: compiled.rows, computed: computed, fallback: fallback,
       output: &output,
       progress: progress)
@@ -140,7 +130,7 @@ struct PieceLoop {
       columns, asKept: compiled.onlyReal, file: file, from: piece.keys.first, scratch: folder)
   }
 
-  private func run(
+  private func copyRows(
     _ table: TableProgram, cursor: TableCursor, rows: FieldProgram, fallback: FallbackRows,
     output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {
@@ -159,7 +149,7 @@ struct PieceLoop {
     }
   }
 
-  private func run(
+  private func computeRows(
     _ table: TableProgram, source: Rows, rows: FieldProgram, computed: ComputedFields?,
     fallback: FallbackRows, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
@@ -204,7 +194,7 @@ struct PieceLoop {
 
   // MARK: Join tables
 
-  private func run(
+  private func makePairs(
     _ join: JoinProgram, output: inout PieceOutput,
     progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> Int64 {

@@ -10,7 +10,7 @@ import SystemPackage
 struct SourceRows {
   let file: SourceFile
   let db: Database
-  let dropped: RowKeyReader?
+  let untaken: RowKeyReader?
   let encoding: TextEncoding
   /// The folder of the source with values in files of their own.
   let support: FilePath
@@ -33,7 +33,7 @@ struct SourceRows {
         + table.columns.map { ($0.name, $0.type.affinity) }, program: table, encoding: encoding,
       db: db)
     let compiled = try CompiledProgram(
-      program: table, dropped: dropped, encoding: encoding, support: support,
+      program: table, untaken: untaken, encoding: encoding, support: support,
       stored: fallback.stored)
     let rows = compiled.rows
     func add(_ row: UnsafePointer<Field>, key: Int64) throws -> Bool {
@@ -87,14 +87,14 @@ struct SourceRows {
         ["Z_PK", "Z_ENT", column], asKept: [false, false, false], file: file, from: .min,
         scratch: folder)
     else { return false }
-    let untaken = others.flatMap { rows in dropped?.table(rows.name) }
+    let tables = others.flatMap { rows in untaken?.table(rows.name) }
     while try cursor.next() {
       let (number, value) = (cursor.fields[1], cursor.fields[2])
       if value.isNull || number.isNull { continue }
       guard number.isInteger, value.isInteger else { return false }
       guard entities.contains(number.integer) else { continue }
       if others != nil {
-        guard let isUntaken = untaken?.contains(cursor.key) else { return false }
+        guard let isUntaken = tables?.contains(cursor.key) else { return false }
         if isUntaken { continue }
       }
       try body(value.integer, cursor.key)

@@ -15,10 +15,10 @@ extension WorkOrderDocument {
     let program = saved.plan.program
     var statements: [String: String] = [:]
     if case .rows = input.work {
-      for table in input.destination.keyedTables where wanted.contains(table.name) {
+      for table in input.schema.keyedTables where wanted.contains(table.name) {
         statements[table.name] = table.createStatement
       }
-      for table in input.destination.joinTables where wanted.contains(table.name) {
+      for table in input.schema.joinTables where wanted.contains(table.name) {
         statements[table.name] = table.createStatement
       }
     }
@@ -36,7 +36,7 @@ extension WorkOrderDocument {
     store = input.survey.store.string
     sourceIdentity = input.survey.access.identity
     digestsRows = request.verifiesFully
-    dropped = input.dropped == nil ? nil : paths.dropped.string
+    untakenKeys = input.untakenKeys == nil ? nil : paths.untakenRows.string
     if let step = assessment.rows?.steps.first(where: \.isComputed) {
       calls = RowWork(
         source: step.source.model, destination: step.destination.model, mapping: step.mapping,

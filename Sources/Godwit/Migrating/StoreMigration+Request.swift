@@ -47,7 +47,8 @@ extension StoreMigration {
       resources.bytesPerSecond == nil && resources.launcher.isEmpty
       && (resources.executable == nil || executesSmallOrders)
     // Workers on other machines need a folder.
-    request.leavesInstantsUntold = (leavesInstantsUntold || isTrial) && resources.launcher.isEmpty
+    request.skipsStatusOfShortRuns =
+      (skipsStatusOfShortRuns || isTrial) && resources.launcher.isEmpty
     request.logsSQL = logsSQL
     request.take(routing)
     return request

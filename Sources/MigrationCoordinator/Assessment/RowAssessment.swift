@@ -36,13 +36,13 @@ package struct RowAssessment: Sendable {
   /// Whether constraints are left to the indexes that keep them.
   let leavesConstraints: Bool
   /// The keys of rows by the mappings that take them; nil where mappings take all.
-  let dropped: RowKeys?
+  let untakenKeys: RowKeys?
   /// How many objects each mapping does not take that chooses among those of its entity.
   let left: [String: Int64]
-  /// How many keys are in each set of `dropped`, by its name.
-  let untaken: [String: Int64]
+  /// How many keys are in each set of `untakenKeys`, by its name.
+  let untakenCounts: [String: Int64]
   /// The tables of the last step's destination.
-  package let destination: StoreSchema
+  package let schema: StoreSchema
 
   /// Counts the conditions of each step in the rows that it would start from; writes nothing.
   ///
@@ -55,17 +55,17 @@ package struct RowAssessment: Sendable {
     defects: DefectSearch.Open? = nil, mended: [Defect] = []
   ) throws {
     self.steps = steps
-    var destination = steps[steps.count - 1].destination.withHistory(of: survey.schema)
+    var schema = steps[steps.count - 1].destination.withHistory(of: survey.schema)
     let strays = StrayRows(survey: survey, scansAll: rules.scansAll)
     var before: MigrationProgram?
     var open: [OpenStep] = []
     let (keeper, untakenLosses) = try Self.filtered(steps, survey: survey)
-    let dropped = keeper?.keys
-    self.dropped = dropped
+    let untakenKeys = keeper?.keys
+    self.untakenKeys = untakenKeys
     left = keeper?.left ?? [:]
-    untaken = keeper?.counts ?? [:]
+    untakenCounts = keeper?.counts ?? [:]
     let emptied = try EmptiedReferences(mended)
-    let prepare = Self.preparation(dropped: dropped, emptied: emptied, defects: defects)
+    let prepare = Self.preparation(untakenKeys: untakenKeys, emptied: emptied, defects: defects)
     try survey.reader.connection.run(prepare)
     var counter = RowCounter(survey.reader, prepare: prepare)
     var rules = rules
@@ -99,7 +99,7 @@ package struct RowAssessment: Sendable {
     }
     losses += counts.flatMap(\.losses)
     if found == nil, let tables = before?.tables {
-      let own = try destination.takeTriggers(
+      let own = try schema.takeTriggers(
         of: survey.schema, by: tables, obstacles: open.map { $0.derivations(survey.reader) })
       if !own.isEmpty { found = (own, steps[steps.count - 1]) }
     }
@@ -108,11 +108,11 @@ package struct RowAssessment: Sendable {
       refusals.isEmpty
       ? before.map {
         Self.completed(
-          $0, from: survey.schema, to: destination, by: steps.map(\.mapping),
+          $0, from: survey.schema, to: schema, by: steps.map(\.mapping),
           keepsHistory: rules.keepsHistory)
       } : nil
-    (self.references, self.destination) = (counts, destination)
-    oneSided = try SharedReferences(survey: survey, destination: destination).defects(of: program)
+    (self.references, self.schema) = (counts, schema)
+    oneSided = try SharedReferences(survey: survey, destination: schema).defects(of: program)
     self.losses = try losses + strays.losses(strayRows, counter: counter)
     if let loss = try program.flatMap({ try strays.historyLoss(of: $0) }) {
       self.losses.append(loss)
@@ -123,13 +123,13 @@ package struct RowAssessment: Sendable {
 
   /// Makes the functions that questions call known to a connection.
   private static func preparation(
-    dropped: RowKeys?, emptied: EmptiedReferences?, defects: DefectSearch.Open?
+    untakenKeys: RowKeys?, emptied: EmptiedReferences?, defects: DefectSearch.Open?
   ) -> (Database) throws -> Void {
     { db in
       RowView.prepare(db)
       emptied?.install(in: db)
       defects?.install(in: db)
-      if let dropped { RowKeyReader(dropped).install(in: db) }
+      if let untakenKeys { RowKeyReader(untakenKeys).install(in: db) }
     }
   }
 

@@ -30,7 +30,7 @@ extension FaultPoint {
   static var isAwaited: Bool {
     #if FAULT_INJECTION
       let point = ProcessInfo.processInfo.environment[variable].flatMap { Self(rawValue: $0) }
-      return befallsWorkers || point?.isInstant == false
+      return befallsWorkers || point?.isOfInstantSwap == false
     #else
       return false
     #endif

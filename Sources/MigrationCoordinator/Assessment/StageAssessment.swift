@@ -20,7 +20,7 @@ package struct StageAssessment: Sendable {
   private let kind: Kind
   private let survey: StoreSurvey
   /// The tables of the store that the stage makes.
-  package let destination: StoreSchema
+  package let schema: StoreSchema
   /// The join tables of the destination whose names are assumed.
   let joinChoices: [JoinContinuation.Choice]
   /// The losses that are known before policies run.
@@ -81,14 +81,14 @@ package struct StageAssessment: Sendable {
         survey: survey, steps: steps, rules: rules,
         defects: rules.searchesDefects ? try search.open() : nil, mended: stage.mended)
       kind = .rows(assessment)
-      obstacles = try files.refusals + external.overlaps(known: assessment.untaken.keys)
-      destination = assessment.destination
+      obstacles = try files.refusals + external.overlaps(known: assessment.untakenCounts.keys)
+      schema = assessment.schema
       joinChoices = steps.last?.joinChoices ?? []
       references = assessment.references
       losses =
         assessment.losses + dangling
         + (request.history == .drop ? Self.historyLosses(survey) : [])
-        + Self.indexLosses(destination, request: request)
+        + Self.indexLosses(schema, request: request)
     case .objects(let step, let fallback):
       let mappings = step.mappings.map(\.mapping)
       var made: StoreSchema
@@ -96,8 +96,8 @@ package struct StageAssessment: Sendable {
         of: step, by: mappings, from: survey.schema)
       made = made.withHistory(of: survey.schema)
       let triggers = try made.takeTriggers(of: survey, by: mappings)
-      destination = made
-      let counted = CountedLosses(survey: survey, mappings: mappings, to: destination) {
+      schema = made
+      let counted = CountedLosses(survey: survey, mappings: mappings, to: schema) {
         step.marked($0)
       }
       kind = .objects(counted, because: fallback)
@@ -119,10 +119,10 @@ package struct StageAssessment: Sendable {
       losses =
         try known + references.flatMap(\.losses) + strays.losses()
         + StrayReferences(survey: survey, program: nil).losses() + dangling
-        + Self.historyLosses(survey) + Self.indexLosses(destination, request: request)
+        + Self.historyLosses(survey) + Self.indexLosses(schema, request: request)
     }
     mirroring = try MirroringCheck(
-      survey: survey, stage: stage, destination: destination.numbers, request: request)
+      survey: survey, stage: stage, destination: schema.numbers, request: request)
     found = obstacles + (mirroring?.refusals ?? [])
     self.losses =
       losses + (mirroring?.losses ?? []) + stage.lostByChoice
