@@ -144,7 +144,7 @@ struct CheckCommand: AsyncParsableCommand {
     if !migratesCopies, !json, junit == nil, report == nil, !places.isAsked, stores.count == 1,
       entries.map(\.path) == stores, entries[0].failure == nil
     {
-      return try await tell(entries[0], by: check, versions: guarded)
+      return try await report(entries[0], by: check, versions: guarded)
     }
     let file = try junit.map { try JUnitReportFile($0, besides: entries.map(\.path)) }
     let page = try self.report.map { try CheckReportPage($0, besides: entries.map(\.path)) }
@@ -214,7 +214,7 @@ struct CheckCommand: AsyncParsableCommand {
 
   // MARK: One store
 
-  private func tell(
+  private func report(
     _ entry: StoreSearch.Entry, by check: StoreCheck, versions: VersionLock.Report?
   ) async throws {
     let finding = judged(

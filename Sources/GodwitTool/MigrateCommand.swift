@@ -145,10 +145,10 @@ struct MigrateCommand: AsyncParsableCommand {
   var engine = StoreMigration.Engine.automatic
 
   func run() async throws {
-    guard logFormat == .json else { return try await migrate(tellingEvents: nil) }
+    guard logFormat == .json else { return try await migrate(loggingTo: nil) }
     let log = EventLog()
     do {
-      try await migrate(tellingEvents: log)
+      try await migrate(loggingTo: log)
     } catch {
       let failure = MigrationFailure(error)
       log.show(MigrationEvent(failure))
@@ -156,7 +156,7 @@ struct MigrateCommand: AsyncParsableCommand {
     }
   }
 
-  private func migrate(tellingEvents log: EventLog?) async throws {
+  private func migrate(loggingTo log: EventLog?) async throws {
     var migration = migration
     if stores.count > 1 { return try await Self.migrate(stores, by: migration, to: output) }
     let store = stores[0]
@@ -168,11 +168,11 @@ struct MigrateCommand: AsyncParsableCommand {
     log?.show(.begun(store: store, destination: output ?? store))
     let result: StoreMigration.Result
     do {
-      result = try await Self.run(migration, tellingEvents: log)
+      result = try await Self.run(migration, loggingTo: log)
     } catch {
       let failure = MigrationFailure(error)
       let reports: [() throws -> Void] = files.map { file in { try file.write(failure) } }
-      for unwritten in MigrationFailure.failures(of: reports) { Self.tell(unwritten, log: log) }
+      for unwritten in MigrationFailure.failures(of: reports) { Self.show(unwritten, log: log) }
       throw error
     }
     for note in result.notes {
@@ -193,13 +193,13 @@ struct MigrateCommand: AsyncParsableCommand {
       }
     }
     let failures = MigrationFailure.failures(of: writing)
-    for other in failures.dropFirst() { Self.tell(other, log: log) }
+    for other in failures.dropFirst() { Self.show(other, log: log) }
     if let first = failures.first { throw first }
     log?.show(.done(outcome: result.outcome, rows: result.rows))
   }
 
   /// Reports a failure besides the one with which the command ends.
-  private static func tell(_ failure: MigrationFailure, log: EventLog?) {
+  private static func show(_ failure: MigrationFailure, log: EventLog?) {
     for sentence in failure.sentences {
       if let log {
         log.show(.message(sentence, level: .warning, facts: [:]))
@@ -270,7 +270,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
   /// Migrates the store; SIGINT and SIGTERM cancel the migration.
   private static func run(
-    _ migration: StoreMigration, tellingEvents log: EventLog?
+    _ migration: StoreMigration, loggingTo log: EventLog?
   ) async throws -> StoreMigration.Result {
     let bar = ProgressBar()
     defer { bar.clear() }

@@ -74,9 +74,6 @@ package final class LMDBReader: Sendable {
     return found
   }
 
-  /// The number of the last commit by any process, 0 if unknown.
-  package var lastTransaction: UInt64 { pages.meta()?.transaction ?? 0 }
-
   /// Whether the path now names another file or none.
   package var isReplaced: Bool {
     guard let named = try? Files.fileStatusIfPresent(path) else { return true }

@@ -63,9 +63,9 @@ struct MigrationParts {
 
   /// Its entry in the list.
   func card(at address: String) -> Page.Card {
-    let isToldWhy = status.reason != nil && status.state.isOpen
+    let hasReason = status.reason != nil && status.state.isOpen
     let sentence = status.sentences.first.map { $0.count > 200 ? $0.prefix(200) + "…" : $0 }
-    let remarks = [heading, origin, isToldWhy ? text.reason : nil, sentence]
+    let remarks = [heading, origin, hasReason ? text.reason : nil, sentence]
     return Page.Card(
       shortName, at: address,
       badge: Page.Badge(

@@ -86,7 +86,7 @@ extension EntityMapping {
 }
 
 /// An inferred mapping with expressions of the user's for some attributes.
-package struct SettledInference {
+package struct AnsweredInference {
   /// The mapping model.
   package let mapping: MappingModel
   /// What keeps the rest from being inferred.
@@ -100,7 +100,7 @@ package struct SettledInference {
   ) {
     let inference = MappingInference(from: source, to: destination)
     mapping = inference.mapping.setting(settings, from: source, to: destination)
-    refusals = inference.refusals.filter { !$0.isSettled(by: settings, in: destination) }
+    refusals = inference.refusals.filter { !$0.isAnswered(by: settings, in: destination) }
     conditions = inference.conditions.filter { condition in
       let names = settings.filter {
         destination.isKind(condition.destinationEntity, of: $0.entity)
@@ -116,7 +116,7 @@ package struct SettledInference {
 
 extension Refusal {
   /// Whether it is about an attribute to which settings give a value in all objects.
-  package func isSettled(
+  package func isAnswered(
     by settings: [ValueSetting], in destination: ManagedObjectModel
   ) -> Bool {
     guard let property, case .incompatibleTypes = reason else { return false }

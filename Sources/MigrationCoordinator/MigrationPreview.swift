@@ -73,7 +73,7 @@ package struct MigrationPreview: Sendable {
     do {
       return try resolved(request, target: target, body: body)
     } catch {
-      throw request.tellingSalvage(behind: error, readable: request.store)
+      throw request.offeringSalvage(behind: error, readable: request.store)
     }
   }
 
@@ -94,9 +94,9 @@ package struct MigrationPreview: Sendable {
           return (folder.path.appending("source.sqlite"), folder)
         }
         return try body(
-          prepared.survey.seekingDamage { try MigrationPreview(prepared, since: start) })
+          prepared.survey.diagnosing { try MigrationPreview(prepared, since: start) })
       } catch {
-        throw request.tellingSalvage(behind: error, readable: access.readable)
+        throw request.offeringSalvage(behind: error, readable: access.readable)
       }
     }
   }

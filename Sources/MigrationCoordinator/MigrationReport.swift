@@ -352,10 +352,10 @@ extension MigrationReport {
   /// Adds references that were lost when the store of a stage was repaired to its accounts.
   ///
   /// - Parameter stage: the index of the stage.
-  mutating func note(_ mended: [MendedReferences.Counted], inStage stage: Int) {
+  mutating func note(_ repaired: [RepairedReferences.Counted], inStage stage: Int) {
     guard accounts.indices.contains(stage) else { return }
     var all = accounts[stage].references ?? []
-    for one in mended {
+    for one in repaired {
       let gone = one.dropped.values.reduce(0, +)
       let index =
         all.firstIndex { $0.entity == one.entity && $0.relationship == one.relationship }

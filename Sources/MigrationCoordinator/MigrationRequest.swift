@@ -176,7 +176,7 @@ package struct MigrationRequest: Sendable {
 
   /// Requested options that remove what CloudKit mirroring relies on.
   var mirroringRefusals: [Refusal] {
-    var options = rules.defectChoices.mends ? rules.defectChoices.mendingOptions : []
+    var options = rules.defectChoices.repairsDefects ? rules.defectChoices.repairOptions : []
     if rules.history == .drop { options.append(.init(.history, rules.history.rawValue)) }
     if rules.salvages { options.append(.init(.salvage)) }
     if rules.givesNewUUID { options.append(.init(.newUUID)) }

@@ -80,7 +80,7 @@ package struct MigrationRun: Sendable {
       throw PlaceError.keptInPlace(request.store, of: owner)
     }
     // An edit writes to the store and does not rename it.
-    if request.output == nil, !EngineList.edits(wish: request.division.engine),
+    if request.output == nil, !EngineList.edits(wish: request.engine),
       try Files.isReservedForOwner(request.store)
     {
       throw PlaceError.storeReserved(request.store)
@@ -150,8 +150,7 @@ package struct MigrationRun: Sendable {
     }
   }
 
-  /// Where an instant works that leaves nothing in a work folder for a later run to find; nil for
-  /// any other.
+  /// The temporary folder of a short run, which leaves no work folder; nil for any other run.
   private func temporaryWorkspace() throws -> Workspace? {
     guard request.output != nil else { return try Workspace.inMemory(for: request) }
     guard request.work == nil,
@@ -160,7 +159,7 @@ package struct MigrationRun: Sendable {
     return Workspace.temporary(for: request.paths.destination)
   }
 
-  /// Whose the work is that lies in the work folder.
+  /// Who made what is in the work folder.
   struct FoundWork {
     /// Whether it belongs to this run or to none.
     var isOwn: Bool
@@ -252,7 +251,7 @@ package struct MigrationRun: Sendable {
           prepared, along: found, defects: defects, workspace: workspace, reporter: reporter
         ) { try ModelChecksums(target: target, route: found) }
       } catch {
-        throw survey.seekingDamage(behind: survey.access.explained(prepared.explained(error)))
+        throw survey.diagnosing(behind: survey.access.explained(prepared.explained(error)))
       }
       let recording = recorder.recording
       report.seconds = recording.secondsByPhase
@@ -303,15 +302,15 @@ package struct MigrationRun: Sendable {
         return paths.walPages
       case .copy:
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
-        return paths.snapshot
+        return paths.sourceCopy
       }
     }
     // From then on only the lock has the store open, which the system can show (`isOnlyOpening`).
-    if isReplaced, workspace.isTemporary { access = try access.copied { (paths.snapshot, nil) } }
+    if isReplaced, workspace.isTemporary { access = try access.copied { (paths.sourceCopy, nil) } }
     return try access.explaining { [access] in
       let prepared = try PreparedMigration(opening: access, of: request, target: target) { copy in
         try SourceAccess.requireSpace(forCopyOf: request.store, in: paths.work)
-        return (copy == .salvaged ? paths.salvaged : paths.snapshot, nil)
+        return (copy == .salvaged ? paths.salvaged : paths.sourceCopy, nil)
       }
       if isReplaced, prepared.route != nil {
         try prepared.survey.access.lockOut()
@@ -344,7 +343,7 @@ package struct MigrationRun: Sendable {
     report.note(defects.completed(by: report.defects))
     let lost = report.losses
     report.defects = report.defects.map { $0.beside(lost, model: survey.model) }
-    report.note(prepared.mendedReferences, inStage: 0)
+    report.note(prepared.repairedReferences, inStage: 0)
     report.salvage = prepared.salvage
     try desk.waitToSwap()
     reporter.enter(.swapping)

@@ -63,7 +63,7 @@ final class OutcomeKeeper: Sendable {
 
   /// Starts the record, once the work folder belongs to this run.
   ///
-  /// - Parameter writes: false leaves it to the end of a run that ends within an instant.
+  /// - Parameter writes: false leaves it to the end, for a short run.
   func begin(_ paths: MigrationPaths, writes: Bool = true) {
     guard request.keepsRecord else { return }
     let source = resolved(request.store)
@@ -83,8 +83,8 @@ final class OutcomeKeeper: Sendable {
     return record.isOfLivingProcess
   }
 
-  /// Records how the output is identified, before it has its name: a run that is
-  /// killed once it has it has finished.
+  /// Records how the output is identified, before it has its name: a run that is killed after the
+  /// rename has finished.
   func note(made: MadeOutput) throws {
     guard request.keepsRecord else { return }
     let made = try made.text()

@@ -24,9 +24,9 @@ package struct PreparedMigration: Sendable {
   package private(set) var stages: [Stage]
 
   /// The defects that are repaired in the copy that the survey reads.
-  private(set) var mended: [Defect] = []
+  private(set) var repaired: [Defect] = []
   /// The references of the store that are not in that copy.
-  private(set) var mendedReferences: [MendedReferences.Counted] = []
+  private(set) var repairedReferences: [RepairedReferences.Counted] = []
   /// The external files that the store names, where the survey reads that copy and they may go.
   private(set) var oldNames: Set<String>?
   private let targetNames: [String]
@@ -57,34 +57,34 @@ package struct PreparedMigration: Sendable {
       StoreSurvey(opening: request, access: salvage.access, target: target))
     try salvage.requireDerivable(survey)
     try surveyed(survey)
-    self = try survey.seekingDamage {
-      try Self.mending(request, target: target, survey: survey) { try place(.repaired) }
+    self = try survey.diagnosing {
+      try Self.repair(request, target: target, survey: survey) { try place(.repaired) }
     }
     self.salvage = salvage.found
   }
 
   /// Prepares a resolved request, from a repaired copy if it requires that and there are defects;
   /// only the copy is written.
-  private static func mending(
+  private static func repair(
     _ request: MigrationRequest, target: TargetModel, survey: StoreSurvey,
     snapshot: () throws -> (path: FilePath, folder: TemporaryFolder?)
   ) throws -> PreparedMigration {
     let found = try PreparedMigration(request: request, target: target, survey: survey)
-    guard request.defectChoices.mends, let first = found.stages.first else { return found }
-    let mending = DefectMending(
+    guard request.defectChoices.repairsDefects, let first = found.stages.first else { return found }
+    let repair = DefectRepair(
       survey: survey, choices: request.defectChoices, stage: first, number: 1)
-    let deeds = try mending.deeds()
-    guard !deeds.isEmpty else { return found }
+    let repairs = try repair.repairs()
+    guard !repairs.isEmpty else { return found }
     let oldNames = request.discardsOld ? try OldExternalFiles.named(in: survey) : nil
     let access = try survey.access.copied(snapshot)
-    let outcome = try mending.mend(access.readable, by: deeds)
+    let outcome = try repair.repair(access.readable, by: repairs)
     var result = try PreparedMigration(
       request: request, target: target, survey: survey.reading(access))
     result.oldNames = oldNames
-    result.mended = outcome.defects
-    result.mendedReferences = outcome.references
+    result.repaired = outcome.defects
+    result.repairedReferences = outcome.references
     if !result.stages.isEmpty {
-      result.stages[0].mended = outcome.defects
+      result.stages[0].repaired = outcome.defects
       result.stages[0].lostByChoice = outcome.losses
     }
     return result
@@ -109,7 +109,7 @@ package struct PreparedMigration: Sendable {
     let plan = try request.shared?.plan(for: survey, allowsFilters: allowsFilters, find: find)
     let (found, planned) = try plan ?? find()
     route = found
-    stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
+    stages = try planned.enumerated().map { try $0 == 0 ? $1.decided(in: survey) : $1 }
     let rules = LossRules(request: request, survey: survey, stages: stages)
     try rules.check()
     self.request.inheritedConsent = rules.inheritedConsent
@@ -198,15 +198,15 @@ package struct PreparedMigration: Sendable {
   ///
   /// - Parameter known: the defects in rows, where an assessment has searched for them.
   func defects(scansAll: Bool, known: [Defect]? = nil) throws -> [Defect] {
-    guard let first = stages.first else { return mended }
+    guard let first = stages.first else { return repaired }
     let isByObjects = if case .objects = first.method { true } else { false }
     // Reading every row costs little, compared to making objects.
     guard scansAll || isByObjects || StrayRows(survey: survey, scansAll: false).scans
-    else { return mended }
+    else { return repaired }
     let found =
       try known
       ?? DefectSearch(survey: survey).defects { isByObjects ? $0.fateOfObjects : .kept }
-    return mended + found + (try ExternalFileSearch(survey: survey, stage: first).carried())
+    return repaired + found + (try ExternalFileSearch(survey: survey, stage: first).carried())
   }
 
   /// Adds to losses the mapping models of the way, and on a detour why the direct way is not
@@ -252,7 +252,7 @@ extension MigrationRequest {
   /// Whether filters may leave rows behind: history would have their objects, CloudKit would not
   /// learn that they are gone, and a choice between duplicates would count them.
   fileprivate func allowsFilters(of survey: StoreSurvey) -> Bool {
-    survey.mirroring == nil && !rules.defectChoices.mends
+    survey.mirroring == nil && !rules.defectChoices.repairsDefects
       && (survey.history?.isEmpty ?? true || rules.history == .drop)
   }
 }

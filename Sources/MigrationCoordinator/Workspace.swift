@@ -53,7 +53,7 @@ struct Workspace {
   /// request needs more.
   static func inMemory(for request: MigrationRequest) throws -> Workspace? {
     guard let memory = request.shared?.memory, request.keepsOld, request.work == nil,
-      request.division.engine == nil, !request.restarts,
+      request.engine == nil, !request.restarts,
       let status = try Files.fileStatusIfPresent(request.store, followLinks: false),
       status.kind == .file, status.size <= mostBytesInMemory,
       try Files.fileStatusIfPresent(request.paths.work, followLinks: false) == nil,
@@ -121,7 +121,7 @@ struct Workspace {
     }
   }
 
-  /// What is behind the name of a result in the names of files that are made of it.
+  /// The suffixes of files that are named after a result.
   static let resultSuffixes =
     StoreFile.suffixes + WorkFile.ResultSuffix.allCases.map(\.rawValue)
 

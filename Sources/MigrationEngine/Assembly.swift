@@ -64,13 +64,13 @@ package struct AssemblyOrder: Sendable {
   }
 
   /// Whether the result has more than rows, indexes, keys and metadata.
-  package var isFurnished: Bool {
+  package var hasExtras: Bool {
     history != nil || extras?.names.isEmpty == false || !plan.program.derived.isEmpty
       || !schema.triggers.isEmpty
   }
 
   /// Writes what the result has besides rows, indexes, keys and metadata.
-  package func furnish(_ db: Database) throws {
+  package func writeExtras(_ db: Database) throws {
     try history?.write(in: db)
     for attribute in plan.program.derived { try StoreWriter.write(attribute, in: db) }
     for tree in schema.spatialIndexes { try make(tree, in: db) }

@@ -2,7 +2,7 @@ package import Mapping
 package import ObjectMigration
 package import Planning
 
-/// A work order as a worker passes it to an engine.
+/// A work order as a worker passes it to an engine, and the loop over its pieces.
 package struct ShardWork {
   /// The order with its paths, programs and settings.
   package let document: WorkOrderDocument

@@ -70,7 +70,7 @@ package struct StageInput: Sendable {
     self.memory = memory
   }
 
-  /// The programs of the stage; empty for one that goes object by object.
+  /// The programs of the stage; empty if objects are made one by one.
   package var program: MigrationProgram {
     if case .rows(let program) = work { program } else { .none(deriving: schema.derived) }
   }

@@ -4,9 +4,9 @@ import SystemPackage
 /// All records of a status file, read in one transaction.
 struct StatusContents {
   var run: RunRecord
-  var parts: [PartRecord]
+  var parts: [OrderRecord]
 
-  init(run: RunRecord, parts: [PartRecord]) {
+  init(run: RunRecord, parts: [OrderRecord]) {
     self.run = run
     self.parts = parts
   }
@@ -45,8 +45,8 @@ struct StatusContents {
   }
 
   /// The record of a work order, nil before the plan is written.
-  static func part(workOrder: UInt32, in reader: LMDBReader) throws(StatusError) -> PartRecord? {
-    let key = PartRecord.key(workOrder: workOrder)
+  static func part(workOrder: UInt32, in reader: LMDBReader) throws(StatusError) -> OrderRecord? {
+    let key = OrderRecord.key(workOrder: workOrder)
     guard let bytes = try value(at: key, of: "part", in: reader) else { return nil }
     return try decode(bytes, key: key, path: reader.path)
   }
@@ -72,11 +72,11 @@ struct StatusContents {
 
   private static func decode(
     _ bytes: [UInt8], key: [UInt8], path: FilePath
-  ) throws(StatusError) -> PartRecord {
+  ) throws(StatusError) -> OrderRecord {
     let number = key.prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     do throws(RecordError) {
-      let part = try PartRecord(decoding: bytes)
-      guard PartRecord.key(workOrder: part.workOrder) == key else { throw .damaged }
+      let part = try OrderRecord(decoding: bytes)
+      guard OrderRecord.key(workOrder: part.workOrder) == key else { throw .damaged }
       return part
     } catch {
       throw StatusError(error: error, record: .part(number), path: path)

@@ -112,14 +112,14 @@ extension StatusFile {
   }
 
   /// Replaces the record of one work order; a failure is counted in `droppedUpdates`.
-  package func write(part: PartRecord) {
+  package func write(part: OrderRecord) {
     write(parts: [part])
   }
 
   /// Replaces the records of several work orders in one transaction.
-  package func write(parts: [PartRecord]) {
+  package func write(parts: [OrderRecord]) {
     put(
-      parts.map { (PartRecord.key(workOrder: $0.workOrder), $0.encoded()) },
+      parts.map { (OrderRecord.key(workOrder: $0.workOrder), $0.encoded()) },
       in: environment.table(name: "part"))
   }
 
@@ -227,7 +227,7 @@ extension StatusFile {
   /// The record of a work order, nil if none was planned.
   ///
   /// - Throws: `StatusError`.
-  package func part(workOrder: UInt32) throws(StatusError) -> PartRecord? {
+  package func part(workOrder: UInt32) throws(StatusError) -> OrderRecord? {
     try StatusContents.part(workOrder: workOrder, in: reader)
   }
 

@@ -4,11 +4,11 @@ import SystemCalls
 ///
 /// Properties are keys of the JSON. Times are seconds since 1970, 0 if not known.
 package struct StatusSnapshot: Codable, Hashable, Sendable {
-  /// The progress of one work order; `PartRecord` documents the fields it shares.
+  /// The progress of one work order; `OrderRecord` documents the fields it shares.
   package struct Part: Codable, Hashable, Sendable {
     /// The state of a work order, by its name.
     package enum State: String, Codable, Sendable {
-      /// As `PartRecord.State`.
+      /// As `OrderRecord.State`.
       case planned, running, done, failed
     }
 
@@ -253,7 +253,7 @@ extension StatusSnapshot {
 }
 
 extension StatusSnapshot.Part {
-  fileprivate init(part: PartRecord, run: RunRecord, surroundings: Surroundings) {
+  fileprivate init(part: OrderRecord, run: RunRecord, surroundings: Surroundings) {
     workOrder = part.workOrder
     partition = part.partition
     state =

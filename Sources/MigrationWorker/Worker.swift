@@ -168,7 +168,7 @@ private final class ReportedProgress: ShardProgress {
 
   func advance(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
     flushes += 1
-    try tell(rows: rows, bytes: bytes, lastKey: lastKey)
+    try report(rows: rows, bytes: bytes, lastKey: lastKey)
     // A system call costs more than many of the rows between two of these calls.
     if flushes.isMultiple(of: 16) { _ = memory.sample() }
     reachFaultPoint(isLast: false)
@@ -177,20 +177,20 @@ private final class ReportedProgress: ShardProgress {
   /// Reports rows in small parts if their bytes take longer than a moment.
   ///
   /// An engine reports many at a time, and a slow run must not look dead.
-  private func tell(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
+  private func report(rows: UInt64, bytes: UInt64, lastKey: Int64) throws {
     guard let reporter else { return try pass(bytes) }
-    var (rowsTold, bytesTold): (UInt64, UInt64) = (0, 0)
+    var (rowsReported, bytesReported): (UInt64, UInt64) = (0, 0)
     repeat {
-      let portion = gate.portion(of: bytes - bytesTold)
-      bytesTold += portion
-      let isLast = bytesTold == bytes
-      let share = isLast ? 1 : Double(bytesTold) / Double(bytes)
+      let portion = gate.portion(of: bytes - bytesReported)
+      bytesReported += portion
+      let isLast = bytesReported == bytes
+      let share = isLast ? 1 : Double(bytesReported) / Double(bytes)
       let upTo = isLast ? rows : UInt64(Double(rows) * share)
       reporter.advance(
-        rows: upTo - rowsTold, bytes: portion, lastKey: isLast ? lastKey : self.lastKey)
-      rowsTold = upTo
+        rows: upTo - rowsReported, bytes: portion, lastKey: isLast ? lastKey : self.lastKey)
+      rowsReported = upTo
       try pass(portion)
-    } while bytesTold < bytes
+    } while bytesReported < bytes
     self.lastKey = lastKey
   }
 

@@ -150,7 +150,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
     return result
   }
 
-  /// For the names of external files that values of the piece may be; nil without such columns.
+  /// Collects names of external files from the values of a piece; nil if it has no such columns.
   private func names(of piece: Piece) -> NameCollector? {
     work.externalColumns[piece.destinationTable].map { NameCollector(runs: runs, columns: $0) }
   }

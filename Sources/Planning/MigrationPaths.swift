@@ -61,7 +61,7 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `…godwit/status.mdb-lock`, which belongs to the status file as long as anybody has it open.
   package var statusLock: FilePath { WorkFile.statusLock.path(in: work) }
   /// `…godwit/source.sqlite`, a copy of a source with repaired defects, or with a journal.
-  package var snapshot: FilePath { WorkFile.source.path(in: work) }
+  package var sourceCopy: FilePath { WorkFile.source.path(in: work) }
   /// `…godwit/source.pages`, the pages of a source's `-wal`.
   package var walPages: FilePath { WorkFile.walPages.path(in: work) }
   /// `…godwit/salvaged.sqlite`, what could be read of a damaged source.
@@ -69,7 +69,7 @@ package struct MigrationPaths: Hashable, Sendable {
   /// `…godwit/dropped.sqlite`, the keys of rows that filters leave behind.
   package var untakenRows: FilePath { WorkFile.untakenRows.path(in: work) }
   /// The file that is read instead of the source, if there is one.
-  package var copiesOfSource: Set<FilePath> { [snapshot, walPages, salvaged] }
+  package var copiesOfSource: Set<FilePath> { [sourceCopy, walPages, salvaged] }
   /// The files that stay in the folder during a run, whatever becomes of earlier work in it.
   package var filesOfRun: Set<FilePath> { copiesOfSource.union([status, statusLock]) }
   /// `…godwit/shard-7.2.sqlite`, made by the second attempt at work order 7.

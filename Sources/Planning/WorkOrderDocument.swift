@@ -43,9 +43,9 @@ package struct WorkOrderDocument: Hashable, Codable, Sendable {
   package var calls: RowWork?
   /// The engine that makes the shard.
   package var engine: EngineName
-  /// What the engine needs besides.
+  /// Data that only the engine itself reads.
   package var task: EnginePayload?
-  /// Whether every row is digested, for a comparison with the finished store.
+  /// Whether every row is digested, for a comparison with the finished store (`--verify full`).
   package var digestsRows = false
   /// Whether the shard and its manifest are synced: they have to outlast an unnoticed restart of
   /// the system, and take longer to make again.

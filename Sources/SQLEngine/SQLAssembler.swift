@@ -98,7 +98,7 @@ package struct SQLAssembler {
       try base.arrange(db, order: order)
     }
     if !filled.isEmpty {
-      do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+      try connection.close()
       let left = try base.fill(filled, order: order) { try progress(.stepDone(units: units($0))) }
       connection = try open(order)
       try connection.perform { db in
@@ -110,11 +110,11 @@ package struct SQLAssembler {
     }
     try connection.perform { db in
       try countStaying(order, db: db, report: &report)
-      try order.furnish(db)
+      try order.writeExtras(db)
       try progress(.verifying)
       try check(order, db: db)
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     if order.usesWAL { try StoreConnection.setWAL(order.result) }
     if order.syncs { try Files.syncFile(order.result) }
     report.rows += order.plan.stayingRows

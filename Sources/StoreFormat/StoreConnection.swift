@@ -150,6 +150,13 @@ package struct StoreConnection: Sendable {
     }
   }
 
+  /// Closes the file; the connection may not be used after that.
+  ///
+  /// - Throws: `StoreError`.
+  package func close() throws(StoreError) {
+    do { try queue.close() } catch { throw failure(error: error) }
+  }
+
   /// The error as one of this store; the cause keeps the original.
   package func failure(error: any Error) -> StoreError {
     if let error = error as? StoreError { return error }
@@ -294,7 +301,7 @@ extension StoreConnection {
       try db.execute(
         sql: "UPDATE Z_METADATA SET Z_UUID = ?", arguments: [UUID().uuidString])
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
   }
 
   /// Sets the header of a finished store to WAL mode, and leaves no log next to it.
@@ -311,6 +318,6 @@ extension StoreConnection {
     try connection.run { db in
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL")
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
   }
 }

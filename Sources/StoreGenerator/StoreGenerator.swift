@@ -172,7 +172,7 @@ package struct StoreGenerator: Sendable {
           return .commit
         }
       }
-      do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+      try connection.close()
     } catch {
       if let cause = error.cause as? GenerationError { throw cause }
       throw GenerationError(.writeFailed, at: output.store, cause: error.cause ?? error)

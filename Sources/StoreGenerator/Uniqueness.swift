@@ -25,11 +25,11 @@ struct Uniqueness {
       let columns = index.parts.compactMap { part in
         table.columns.first { $0.name == part.column }
       }
-      try settle(index, columns: columns, forms: forms)
+      try resolve(index, columns: columns, forms: forms)
     }
   }
 
-  private mutating func settle(
+  private mutating func resolve(
     _ index: Index, columns: [Column], forms: [String: AttributeColumn]
   ) throws(GenerationError) {
     let names = columns.map(\.name)

@@ -57,9 +57,9 @@ package enum WorkFile: String, Hashable, Sendable, CaseIterable {
   package enum ResultSuffix: String, CaseIterable, Sendable {
     /// The old store until it has the name under which it is kept, or is gone.
     case kept = "-kept"
-    /// A second name, by which it is known whether the file system gives a file several.
+    /// A second name of a file, to test whether the file system has hard links.
     case link = "-link"
-    /// The file that gets it.
+    /// The file that is linked for this test.
     case probe = "-probe"
     /// A copy to which workers that were given up on cannot write.
     case fenced = "-fenced"

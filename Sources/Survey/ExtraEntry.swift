@@ -80,7 +80,7 @@ package struct ExtraEntry: Hashable, Codable, Sendable {
     return result
   }
 
-  /// What SQLite lists of a store, but for the indexes that it makes by itself.
+  /// An entry of SQLite's schema, other than the indexes that SQLite makes by itself.
   private struct Listed {
     var type, name, table: String
     /// Whether a table may have generated columns: no table of Core Data's has inner parentheses.

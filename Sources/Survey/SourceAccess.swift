@@ -126,7 +126,7 @@ package final class SourceAccess: Sendable {
   ) throws -> SourceAccess {
     for _ in 0..<20 {
       var hold = try SourceHold(store: store, isUpgradable: isReplaced)
-      let before = try SourceState(of: store, settles: !isOwn)
+      let before = try SourceState(of: store, waits: !isOwn)
       // A log that was begun since the hold was taken has locks of its own.
       guard try hold.isWhole() else { continue }
       var outcome = WALPages.Outcome.nothing
@@ -212,7 +212,7 @@ package final class SourceAccess: Sendable {
     try Files.cloneOrCopy(from: store, to: copy)
     for attempt in 1...20 {
       // The log grows while an app lives; it is short, and a moment without a commit will do.
-      let state = try SourceState(of: store, settles: true)
+      let state = try SourceState(of: store, waits: true)
       guard state.hasSameMainFile(as: before) else { return nil }
       for (suffix, bytes) in [
         ("-wal", state.fingerprint.walBytes), ("-journal", state.fingerprint.journalBytes),
@@ -238,7 +238,7 @@ package final class SourceAccess: Sendable {
       }
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
   }
 }
 

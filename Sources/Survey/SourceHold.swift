@@ -77,11 +77,11 @@ struct SourceState: Equatable {
 
   /// Reads the state as it is now.
   ///
-  /// If `settles`, it first waits until any later write can be distinguished from earlier ones.
-  init(of store: FilePath, settles: Bool = false) throws {
+  /// If `waits`, it first waits until any later write can be distinguished from earlier ones.
+  init(of store: FilePath, waits: Bool = false) throws {
     usesWAL = try StoreHeader(reading: store).usesWAL
     fingerprint =
-      settles ? try SourceFingerprint.settled(of: store) : try SourceFingerprint(of: store)
+      waits ? try SourceFingerprint.settled(of: store) : try SourceFingerprint(of: store)
     changed = try Files.fileStatus(store).changed
   }
 

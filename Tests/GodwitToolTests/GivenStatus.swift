@@ -9,7 +9,7 @@ import SystemPackage
 struct GivenStatus {
   /// What is in the status file.
   var run: RunRecord
-  var parts: [PartRecord] = []
+  var parts: [OrderRecord] = []
   /// The record beside the store.
   var record: OutcomeRecord?
   var free: UInt64? = 5 << 30
@@ -26,9 +26,9 @@ struct GivenStatus {
     parts = (0..<workers).map { worker($0) }
   }
 
-  private func worker(_ index: Int) -> PartRecord {
+  private func worker(_ index: Int) -> OrderRecord {
     let number = UInt32(index) + 1
-    var part = PartRecord(
+    var part = OrderRecord(
       workOrder: number, partition: 1, rowsTotal: 100_000, bytesTotal: 10 << 20)
     part.start(process: 100 + Int32(index), processStart: 7, at: 3)
     (part.rowsDone, part.bytesDone, part.lastKey) = (45_000, 5 << 20, 45_678)

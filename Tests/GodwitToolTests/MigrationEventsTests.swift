@@ -7,7 +7,7 @@ struct MigrationEventsTests {
   private var given = GivenStatus(workers: 2)
   private var events = MigrationEvents()
   /// The work orders, once the migration works.
-  private var orders: [PartRecord] = []
+  private var orders: [OrderRecord] = []
   private var time = 0.0
 
   init() {

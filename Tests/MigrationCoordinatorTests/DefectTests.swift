@@ -351,7 +351,7 @@ import Testing
     #expect(try count("ZLONE WHERE ZCODE = 'same'", in: given.store) == 1)
   }
 
-  @Test func `an interrupted run that mended a copy goes on from the same copy`() async throws {
+  @Test func `an interrupted run that repaired a copy goes on from the same copy`() async throws {
     let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK IN (2, 5)")
     var request = given.request(rangeRows: 10, output: given.folder.appending("New.sqlite"))
     request.defectChoices.values = .null
@@ -381,7 +381,7 @@ import Testing
     }
   }
 
-  @Test func `a store with a log is mended in its copy and stays as it was`() async throws {
+  @Test func `a store with a log is repaired in its copy and stays as it was`() async throws {
     let given = try given("UPDATE ZTHING SET ZSIZE = 'many' WHERE Z_PK = 2")
     let writer = try StoreConnection.writable(given.store)
     try writer.run { db in

@@ -353,7 +353,7 @@ import Testing
 
   // MARK: Other roads
 
-  @Test func `a mended store has values of what is left`() async throws {
+  @Test func `a repaired store has values of what is left`() async throws {
     let given = try given(from: Form(), to: Form(added: [.optional("note")]))
     try alter(given.store, "UPDATE ZPAGE SET ZBOOK = 5000 WHERE Z_PK < 20")
     var request = given.request()

@@ -222,18 +222,18 @@ import Testing
     #expect(report.resumed && report.losses.map(\.cause) == [.removed])
   }
 
-  @Test(arguments: [8, 9])
+  @Test(arguments: [9, 10])
   func `a stage is kept if this version made it`(version: Int) async throws {
     let (given, request) = try await interrupted()
     let marker = MigrationPaths(destination: given.store).stageMarker(1)
     let text = String(decoding: try given.bytes(marker), as: UTF8.self)
-    try #require(text.contains("\"format\":8"))
+    try #require(text.contains("\"format\":9"))
     try Files.writeFileAtomically(
-      Array(text.replacing("\"format\":8", with: "\"format\":\(version)").utf8), to: marker)
+      Array(text.replacing("\"format\":9", with: "\"format\":\(version)").utf8), to: marker)
     let second = FaultyLauncher { _, _ in nil }
     let report = try await given.run(request, second)
-    #expect(second.starts.count == (version == 8 ? 1 : 2))
-    #expect(report.resumed == (version == 8))
+    #expect(second.starts.count == (version == 9 ? 1 : 2))
+    #expect(report.resumed == (version == 9))
     let reader = try StoreReader(immutable: given.store)
     #expect(try reader.number(sql: "SELECT count(*) FROM ZNOTE WHERE ZC IS NULL") == 30)
     #expect(try given.names.filter { $0.hasSuffix(".godwit") } == [])

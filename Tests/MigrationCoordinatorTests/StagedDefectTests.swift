@@ -126,7 +126,7 @@ import Testing
         == account.referencesOut)
   }
 
-  @Test func `a run that goes on after a mended stage reports what it mended`() async throws {
+  @Test func `a run that goes on after a repaired stage reports what it repaired`() async throws {
     var (given, request) = try given()
     request.isStepwise = true
     request.defectChoices.duplicates = .keepFirst

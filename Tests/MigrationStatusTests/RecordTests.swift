@@ -35,8 +35,8 @@ import Testing
     return run
   }
 
-  private var samplePart: PartRecord {
-    var part = PartRecord(workOrder: 258, partition: 3, rowsTotal: 500, bytesTotal: 1 << 33)
+  private var samplePart: OrderRecord {
+    var part = OrderRecord(workOrder: 258, partition: 3, rowsTotal: 500, bytesTotal: 1 << 33)
     part.state = .running
     part.attempt = 4
     (part.process, part.processStart) = (4712, 987_654_322)
@@ -84,8 +84,8 @@ import Testing
 
   @Test func `a part is the bytes of the document, and back`() throws {
     #expect(samplePart.encoded() == encodedPart)
-    #expect(try PartRecord(decoding: encodedPart) == samplePart)
-    #expect(PartRecord.key(workOrder: 258) == [0, 0, 1, 2])
+    #expect(try OrderRecord(decoding: encodedPart) == samplePart)
+    #expect(OrderRecord.key(workOrder: 258) == [0, 0, 1, 2])
   }
 
   @Test(arguments: [0, 1, UInt64(Int64.max), .max])
@@ -93,17 +93,17 @@ import Testing
     var part = samplePart
     (part.rowsTotal, part.bytesDone, part.processStart) = (number, number, number)
     part.lastKey = Int64(truncatingIfNeeded: number)
-    #expect(try PartRecord(decoding: part.encoded()) == part)
+    #expect(try OrderRecord(decoding: part.encoded()) == part)
   }
 
   @Test func `a text is cut between characters`() throws {
     var part = samplePart
     part.table = String(repeating: "x", count: 47) + "é"
-    #expect(try PartRecord(decoding: part.encoded()).table == String(repeating: "x", count: 47))
+    #expect(try OrderRecord(decoding: part.encoded()).table == String(repeating: "x", count: 47))
     part.table = "x" + String(repeating: "👩‍👩‍👧", count: 4)
-    #expect(try PartRecord(decoding: part.encoded()).table == "x👩‍👩‍👧👩‍👩‍👧")
+    #expect(try OrderRecord(decoding: part.encoded()).table == "x👩‍👩‍👧👩‍👩‍👧")
     part.table = "a\0b"
-    #expect(try PartRecord(decoding: part.encoded()).table == "a\u{FFFD}b")
+    #expect(try OrderRecord(decoding: part.encoded()).table == "a\u{FFFD}b")
   }
 
   @Test func `other versions, sizes and states are refused`() throws {
@@ -114,7 +114,7 @@ import Testing
       as [[UInt8]]
     {
       #expect(throws: RecordError.damaged) { try RunRecord(decoding: bytes) }
-      #expect(throws: RecordError.damaged) { try PartRecord(decoding: bytes) }
+      #expect(throws: RecordError.damaged) { try OrderRecord(decoding: bytes) }
     }
     for (offset, value) in [(4, 12), (4, 5), (156, 0), (156, 10), (460, 4)] as [(Int, UInt8)] {
       var bytes = encodedRun
@@ -125,7 +125,7 @@ import Testing
     }
     bytes = encodedPart
     bytes[12] = 0
-    #expect(throws: RecordError.damaged) { try PartRecord(decoding: sealed(bytes)) }
+    #expect(throws: RecordError.damaged) { try OrderRecord(decoding: sealed(bytes)) }
   }
 
   @Test func `a record in which any bit is another one is refused`() {
@@ -134,10 +134,10 @@ import Testing
       bytes[index] ^= 1 << UInt8(index % 8)
       #expect(throws: RecordError.damaged, "byte \(index)") { try RunRecord(decoding: bytes) }
     }
-    for index in 4..<PartRecord.size {
+    for index in 4..<OrderRecord.size {
       var bytes = encodedPart
       bytes[index] ^= 1 << UInt8(index % 8)
-      #expect(throws: RecordError.damaged, "byte \(index)") { try PartRecord(decoding: bytes) }
+      #expect(throws: RecordError.damaged, "byte \(index)") { try OrderRecord(decoding: bytes) }
     }
   }
 
@@ -166,7 +166,7 @@ import Testing
             contents: StatusContents(run: run, parts: []), surroundings: .fixed(at: 0))
           #expect((0...1).contains(snapshot.fraction))
         } else {
-          _ = try PartRecord(decoding: bytes).bytesCounted
+          _ = try OrderRecord(decoding: bytes).bytesCounted
         }
         read += 1
       } catch {

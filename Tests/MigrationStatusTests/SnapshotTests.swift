@@ -14,7 +14,7 @@ private let second: Int64 = 1_000_000_000
   }
 
   private func snapshot(
-    _ run: RunRecord, _ parts: [PartRecord] = [], at time: Int64 = 0, alive: Bool = true
+    _ run: RunRecord, _ parts: [OrderRecord] = [], at time: Int64 = 0, alive: Bool = true
   ) -> StatusSnapshot {
     StatusSnapshot(
       contents: StatusContents(run: run, parts: parts), surroundings: .fixed(at: time, alive: alive)
@@ -29,7 +29,7 @@ private let second: Int64 = 1_000_000_000
   @Test func `the fraction never falls and ends at 1`() {
     var run = run()
     var parts = (0..<4 as Range<UInt32>).map {
-      PartRecord(workOrder: $0, partition: $0, rowsTotal: 25, bytesTotal: 250)
+      OrderRecord(workOrder: $0, partition: $0, rowsTotal: 25, bytesTotal: 250)
     }
     var before = 0.0
     func step() {
@@ -83,7 +83,7 @@ private let second: Int64 = 1_000_000_000
     var run = run()
     #expect(snapshot(run, at: 100 * second).secondsRemaining == nil)
     run.enter(.migrating, at: 1000 * second)
-    var part = PartRecord(workOrder: 0, partition: 0, rowsTotal: 100, bytesTotal: 1000)
+    var part = OrderRecord(workOrder: 0, partition: 0, rowsTotal: 100, bytesTotal: 1000)
     part.start(process: 1, processStart: 1, at: 1000 * second)
     part.bytesDone = 500
     // Half of 0.7 in 10 s, and 0.56 remain.
@@ -100,7 +100,7 @@ private let second: Int64 = 1_000_000_000
   @Test func `silent and gone is stale, one alone is not`() {
     var run = run()
     let part = {
-      var part = PartRecord(workOrder: 7, partition: 3, rowsTotal: 1, bytesTotal: 1)
+      var part = OrderRecord(workOrder: 7, partition: 3, rowsTotal: 1, bytesTotal: 1)
       part.start(process: 9, processStart: 9, at: 0)
       return part
     }()
@@ -122,7 +122,7 @@ private let second: Int64 = 1_000_000_000
   @Test func `a snapshot survives JSON`() throws {
     var run = run()
     run.enter(.migrating, at: second)
-    let part = PartRecord(workOrder: 7, partition: 3, rowsTotal: 1, bytesTotal: 1)
+    let part = OrderRecord(workOrder: 7, partition: 3, rowsTotal: 1, bytesTotal: 1)
     let snapshot = snapshot(run, [part], at: 2 * second)
     let data = try JSONEncoder().encode(snapshot)
     #expect(String(decoding: data, as: UTF8.self).contains(#""phase":"migrating""#))

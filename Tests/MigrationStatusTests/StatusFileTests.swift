@@ -35,8 +35,10 @@ private func newRun() -> RunRecord {
 @Suite(.scratchFolder) struct StatusFileTests {
   private let path = ScratchFolder.current.appending("status.mdb")
 
-  private func parts(_ count: UInt32) -> [PartRecord] {
-    (0..<count).map { PartRecord(workOrder: $0, partition: $0 / 2, rowsTotal: 10, bytesTotal: 100) }
+  private func parts(_ count: UInt32) -> [OrderRecord] {
+    (0..<count).map {
+      OrderRecord(workOrder: $0, partition: $0 / 2, rowsTotal: 10, bytesTotal: 100)
+    }
   }
 
   @Test func `records of another version are not read, and a new run starts without them`() throws {
@@ -163,7 +165,7 @@ private func newRun() -> RunRecord {
       file.write(parts: parts(3))
       try file.environment.write { transaction throws(LMDBError) in
         try transaction.put(
-          [1, 2, 3], at: PartRecord.key(workOrder: 1), in: file.environment.table(name: "part"))
+          [1, 2, 3], at: OrderRecord.key(workOrder: 1), in: file.environment.table(name: "part"))
       }
     }
     let reader = try StatusReader.open(path)
@@ -177,7 +179,7 @@ private func newRun() -> RunRecord {
     let threads = (0..<4 as Range<UInt32>).map { number in
       let done = DispatchSemaphore(value: 0)
       Thread {
-        var part = PartRecord(workOrder: number, partition: 0, rowsTotal: 500, bytesTotal: 0)
+        var part = OrderRecord(workOrder: number, partition: 0, rowsTotal: 500, bytesTotal: 0)
         for _ in 0..<500 {
           part.rowsDone += 1
           file.write(part: part)

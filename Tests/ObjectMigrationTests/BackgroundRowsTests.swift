@@ -102,7 +102,7 @@ import Testing
       defer { statements.close() }
       try db.inTransaction {
         try body(statements, statements.statement(sql: "INSERT INTO t VALUES (?, ?)"))
-        statements.inserts.settle()
+        statements.inserts.finish()
         return .commit
       }
       return try Int64.fetchAll(statements.db, sql: "SELECT a FROM t ORDER BY a")
@@ -129,7 +129,7 @@ import Testing
       }
       // The row may fail before the last one is taken, or after.
       do { try give([1, 2, 2, 3]) } catch is DatabaseError {}
-      statements.inserts.settle()
+      statements.inserts.finish()
       for _ in 0..<2 {
         #expect(throws: DatabaseError.self) { try statements.inserts.check() }
         #expect(throws: DatabaseError.self) { try give([4, 5]) }

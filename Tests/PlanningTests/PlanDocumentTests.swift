@@ -33,7 +33,7 @@ struct PlanDocumentTests {
     let paths = MigrationPaths(destination: "/data/Shop.sqlite")
     #expect(paths.work == "/data/Shop.sqlite.godwit")
     for path in [
-      paths.lock, paths.plan, paths.status, paths.statusLock, paths.snapshot, paths.result,
+      paths.lock, paths.plan, paths.status, paths.statusLock, paths.sourceCopy, paths.result,
       paths.walPages,
       paths.manifest(7), paths.shard(order: 7, attempt: 2),
     ] {

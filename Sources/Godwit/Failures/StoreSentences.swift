@@ -215,7 +215,7 @@ extension MigrationFailure {
     let opening =
       first.flatMap { $0.exitStatus == .damaged ? $0.sentences : nil }
       ?? ["\(error.store) is damaged: restore it from a backup, or \(Self.wayOut)"]
-    let told = error.findings.prefix(Self.findingsTold).map { finding in
+    let told = error.findings.prefix(Self.findingsShown).map { finding in
       finding.table.map { "\($0): \(finding.text)." } ?? "\(finding.text)."
     }
     let left = error.findings.count - told.count
@@ -224,7 +224,7 @@ extension MigrationFailure {
       opening + told + (left > 0 ? ["and \(left) more, by SQLite's integrity_check."] : []))
   }
 
-  private static let findingsTold = 20
+  private static let findingsShown = 20
 
   /// Damage, with what a salvage would make of it.
   init(_ error: SalvageableDamage) {

@@ -166,7 +166,7 @@ struct VerifiedWay: Sendable {
     for file in stores.record.foreign {
       notes.append("\(file) describes another migration, and was ignored")
     }
-    for defect in inputs.mended {
+    for defect in inputs.repaired {
       notes.append("changed before the migration, as requested: \(StoreMigration.Defect(defect))")
     }
     guard let salvaged = stores.salvage.found else { return }

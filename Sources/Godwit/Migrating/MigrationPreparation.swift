@@ -216,7 +216,7 @@ extension StoreMigration.Preparation {
     losses = preview.losses.map { StoreMigration.Loss($0) }
     chosenLosses = preview.chosenLosses.map { StoreMigration.Loss($0) }
     untried = Self.computed(preview)
-    missingVersion = preview.isNeeded ? StrayVersion(preview)?.described : nil
+    missingVersion = preview.isNeeded ? MissingVersionSearch(preview)?.described : nil
     notes = Self.notes(preview, steps: coreSteps, missing: missingVersion)
     mirroringNote = preview.assessment?.mirroringAccounts?.mirroringNote
     omittedIndexes = (preview.assessment?.schema.omissions ?? []).map {

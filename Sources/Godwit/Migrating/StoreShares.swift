@@ -17,13 +17,13 @@ final class StoreShares: Sendable {
   }
 
   /// Reports the progress of a store.
-  func reach(_ part: Double, of index: Int) { tell(part, of: index, isDone: false) }
+  func reach(_ part: Double, of index: Int) { report(part, of: index, isDone: false) }
 
   /// Reports that a store is done.
-  func end(_ index: Int) { tell(1, of: index, isDone: true) }
+  func end(_ index: Int) { report(1, of: index, isDone: true) }
 
   /// Reports one at a time, so that the reported share never falls.
-  private func tell(_ part: Double, of index: Int, isDone: Bool) {
+  private func report(_ part: Double, of index: Int, isDone: Bool) {
     state.withLock { state in
       state.parts[index] = max(state.parts[index], min(1, part))
       if isDone { state.done += 1 }

@@ -244,13 +244,13 @@ struct VerificationInputs {
       order.steps[order.steps.count - 1].destination = destination
     }
     if let expected {
-      for step in expected.mendedSteps {
-        order.mends[step] = { try expected.mend($0, before: step) }
+      for step in expected.repairedSteps {
+        order.repairs[step] = { try expected.repair($0, before: step) }
       }
     }
     return order
   }
 
   /// What the choices changed in the old store before anything was made of it.
-  var mended: [Defect] { expected?.mended ?? [] }
+  var repaired: [Defect] { expected?.repaired ?? [] }
 }

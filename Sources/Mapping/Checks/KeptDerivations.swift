@@ -153,7 +153,7 @@ package struct KeptDerivations: Sendable {
     return found.count == 1 ? found.first ?? nil : nil
   }
 
-  /// What a mapping states about a relationship.
+  /// Whether a mapping carries over all of a relationship, nothing of it, or something else.
   private enum Statement { case whole, absent, changed }
 
   private func carries(

@@ -43,7 +43,7 @@ struct RowCheck {
       throw fail(.policy(policy))
     }
     guard let predicate = entityMapping.predicate else { throw fail(.selection) }
-    if mayTell(time: predicate) { throw fail(.moment) }
+    if mayRead(time: predicate) { throw fail(.moment) }
     if let other = mapping.entityMappings.first(where: {
       clashes($0, with: entityMapping, old: old, new: new)
     }) {
@@ -96,9 +96,9 @@ struct RowCheck {
   }
 
   /// Whether a predicate reads the current time; an unreadable one is refused when it is evaluated.
-  private func mayTell(time predicate: String) -> Bool {
+  private func mayRead(time predicate: String) -> Bool {
     guard let predicate = try? ValuePredicate(format: predicate) else { return false }
-    return predicate.expressions.contains(where: \.tellsTime)
+    return predicate.expressions.contains(where: \.readsTime)
   }
 
   func ends(of entityMapping: EntityMapping) -> (old: Entity, new: Entity)? {
@@ -335,9 +335,9 @@ struct RowCheck {
 
 extension ValueExpression {
   /// Whether it is, or has in it, the moment of the migration.
-  fileprivate var tellsTime: Bool {
+  fileprivate var readsTime: Bool {
     if case .builtIn("now", _) = self { return true }
-    return parts.contains(where: \.tellsTime)
+    return parts.contains(where: \.readsTime)
   }
 
   /// The variables that it names, those that a subquery binds for its predicate left out.

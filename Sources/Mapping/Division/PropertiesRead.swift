@@ -64,7 +64,7 @@ package struct PropertiesRead: Hashable, Codable, Sendable {
     add(Self(filterOf: mapping, source: source))
   }
 
-  /// What the filter of a mapping reads, of the objects that it chooses and of others.
+  /// The properties that the filter of a mapping reads, whether or not it chooses the object.
   package init(filterOf mapping: EntityMapping, source: ManagedObjectModel) {
     guard let entity = mapping.sourceEntityName.flatMap({ source.entity(name: $0) }),
       let predicate = mapping.filter.flatMap({ try? ValuePredicate(format: $0) })

@@ -71,8 +71,8 @@ private struct CopyCompletion {
       && (old.type == new.type || (old.type.isNumeric && new.type.isNumeric))
   }
 
-  /// What becomes of the objects of a relationship, as far as the new one can hold it; nil where it
-  /// can hold nothing of it.
+  /// The expression for the objects that those of a relationship become, as far as the new one can
+  /// hold them; nil if it can hold none.
   private func objects(
     for relationship: Relationship, continuing before: Relationship
   ) -> ValueExpression? {

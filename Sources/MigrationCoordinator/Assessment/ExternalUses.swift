@@ -25,7 +25,7 @@ struct ExternalUses {
 
   /// One of the ways in which a column's values are carried over.
   private struct Carrier {
-    /// What makes one object of a row.
+    /// The mapping and the place in it that make one object of a row.
     var maker: String
     /// The rows of the entity that it makes nothing of; nil where it takes all.
     var untaken: UntakenRows?

@@ -46,25 +46,25 @@ package struct RowAssessment: Sendable {
 
   /// Counts the conditions of each step in the rows that it would start from; writes nothing.
   ///
-  /// `mended` has the defects that the choices repaired in the store.
+  /// `repaired` has the defects that the choices repaired in the store.
   ///
   /// - Precondition: the steps compose, or there is one without a program.
   /// - Parameter defects: tests for defects of rows, which the same passes evaluate.
   init(
     survey: StoreSurvey, steps: [RowStep], rules: AssessmentRules = AssessmentRules(),
-    defects: DefectSearch.Open? = nil, mended: [Defect] = []
+    defects: DefectSearch.Open? = nil, repaired: [Defect] = []
   ) throws {
     self.steps = steps
     var schema = steps[steps.count - 1].destination.withHistory(of: survey.schema)
     let strays = StrayRows(survey: survey, scansAll: rules.scansAll)
     var before: MigrationProgram?
     var open: [OpenStep] = []
-    let (keeper, untakenLosses) = try Self.filtered(steps, survey: survey)
-    let untakenKeys = keeper?.keys
+    let (untakenKeeper, untakenLosses) = try Self.filtered(steps, survey: survey)
+    let untakenKeys = untakenKeeper?.keys
     self.untakenKeys = untakenKeys
-    left = keeper?.left ?? [:]
-    untakenCounts = keeper?.counts ?? [:]
-    let emptied = try EmptiedReferences(mended)
+    left = untakenKeeper?.left ?? [:]
+    untakenCounts = untakenKeeper?.counts ?? [:]
+    let emptied = try EmptiedReferences(repaired)
     let prepare = Self.preparation(untakenKeys: untakenKeys, emptied: emptied, defects: defects)
     try survey.reader.connection.run(prepare)
     var counter = RowCounter(survey.reader, prepare: prepare)
@@ -155,14 +155,14 @@ package struct RowAssessment: Sendable {
   /// - Throws: `RowFallback` where two mappings take an object and would put it into one table.
   static func filtered(
     _ steps: [RowStep], survey: StoreSurvey
-  ) throws -> (keeper: UntakenRowKeeper?, losses: [Loss]) {
+  ) throws -> (untakenKeeper: UntakenRowKeeper?, losses: [Loss]) {
     guard let step = steps.first(where: \.isFiltered) else { return (nil, []) }
-    let keeper = try UntakenRowKeeper(step, counts: survey.rowCounts)
+    let untakenKeeper = try UntakenRowKeeper(step, counts: survey.rowCounts)
     let losses = try CountedLosses(
       survey: survey, mappings: [step.mapping], to: step.destination
-    ).divided(now: Date().timeIntervalSinceReferenceDate, keeper: keeper)
-    try keeper.finish()
-    return (keeper, losses)
+    ).divided(now: Date().timeIntervalSinceReferenceDate, untakenKeeper: untakenKeeper)
+    try untakenKeeper.finish()
+    return (untakenKeeper, losses)
   }
 
   /// The highest primary keys ever assigned, by root entity of the destination.

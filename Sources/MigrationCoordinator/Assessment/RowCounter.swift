@@ -98,8 +98,8 @@ private final class Counting {
 
   /// The questions on one table by the passes that answer them.
   ///
-  /// Those whose rows are counted in parts, if the table is large, are not kept from that by
-  /// others. Of the others SQLite may use indexes for some.
+  /// Questions whose rows can be counted in parts, if the table is large, share a pass. The others
+  /// have passes of their own, in which SQLite may use an index.
   func passes(_ questions: [RowCounter.Question]) -> [[RowCounter.Question]] {
     var shared: [RowCounter.Question] = []
     var others: [[RowCounter.Question]] = [[], []]

@@ -79,7 +79,7 @@ package struct StageAssessment: Sendable {
     case .rows(let steps):
       let assessment = try RowAssessment(
         survey: survey, steps: steps, rules: rules,
-        defects: rules.searchesDefects ? try search.open() : nil, mended: stage.mended)
+        defects: rules.searchesDefects ? try search.open() : nil, repaired: stage.repaired)
       kind = .rows(assessment)
       obstacles = try files.refusals + external.overlaps(known: assessment.untakenCounts.keys)
       schema = assessment.schema
@@ -104,17 +104,18 @@ package struct StageAssessment: Sendable {
       let demands = try StageDemands.all(
         of: stage, in: survey, validates: request.validation == .strict)
       let fates = counted.fates
-      let keeper = try counted.keeper(for: fates, and: external.uses.filters)
+      let untakenKeeper = try counted.untakenKeeper(for: fates, and: external.uses.filters)
       let known = try counted.beforehand(
-        now: Date().timeIntervalSinceReferenceDate, keeper: keeper
+        now: Date().timeIntervalSinceReferenceDate, untakenKeeper: untakenKeeper
       ) { looking($0, counted.filtersToTry) }
-      try keeper?.finish()
-      if let keeper {
-        try survey.reader.connection.run { RowKeyReader(keeper.keys).install(in: $0) }
+      try untakenKeeper?.finish()
+      if let untakenKeeper {
+        try survey.reader.connection.run { RowKeyReader(untakenKeeper.keys).install(in: $0) }
       }
       obstacles =
         try (step.inferred?.refusals ?? []) + demands.flatMap { try $0.refusals(in: survey) }
-        + triggers + files.refusals + external.overlaps(known: keeper?.counts.keys ?? [:].keys)
+        + triggers + files.refusals
+        + external.overlaps(known: untakenKeeper?.counts.keys ?? [:].keys)
       references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]
       losses =
         try known + references.flatMap(\.losses) + strays.losses()
@@ -126,7 +127,7 @@ package struct StageAssessment: Sendable {
     found = obstacles + (mirroring?.refusals ?? [])
     self.losses =
       losses + (mirroring?.losses ?? []) + stage.lostByChoice
-      + (request.failsOnLoss ? Loss.chosen(in: stage.mended) : [])
+      + (request.failsOnLoss ? Loss.chosen(in: stage.repaired) : [])
   }
 
   /// The indexes that only Core Data can make; those of a store between two stages are not used.
@@ -195,7 +196,7 @@ package struct StageAssessment: Sendable {
   ///
   /// - Throws: `MigrationError.accountsDiffer`, if rows that were read are neither written nor
   ///   known losses.
-  func settled(
+  func accounts(
     _ plan: MigrationPlan, manifests: [ShardManifest], summary: ObjectSummary?,
     moved: [String] = []
   ) throws -> (accounts: StageAccounts, losses: [Loss]) {

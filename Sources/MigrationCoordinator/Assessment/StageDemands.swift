@@ -12,10 +12,11 @@ struct StageDemands {
   /// What the rows lose if they have it.
   var possibleLosses: [PossibleLoss]
   var checker: ConditionChecker
-  /// That mandatory to-one relationships lead somewhere.
+  /// The conditions that mandatory to-one relationships have an object.
   var mandatoryReferences: [Condition] = []
 
-  /// Those of each step of a stage; for objects that are made one by one as far as rows show them.
+  /// The demands of each step of a stage; for objects that are made one by one, as far as rows
+  /// show them.
   ///
   /// - Parameter validates: whether an object without a mandatory value ends the migration.
   static func all(

@@ -129,7 +129,6 @@ struct StrayRows {
       keys: keys)
   }
 
-  /// Whether every row may be read.
   private func mayScan(isSuspect: Bool = false) -> Bool {
     scansAll || isSuspect || survey.access.fingerprint.bytes <= Self.smallBytes
   }

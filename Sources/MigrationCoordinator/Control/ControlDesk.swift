@@ -80,7 +80,7 @@ extension ControlDesk {
   func look(at found: ControlRecord?, of run: Identifier) {
     let hasFile = controls.pauseFile.map { Self.isThere($0) } ?? false
     var told: [(Logger.Message, Logger.Metadata)] = []
-    var deeds: [@Sendable () -> Void] = []
+    var actions: [@Sendable () -> Void] = []
     locked {
       if hasFile != hasPauseFile {
         hasPauseFile = hasFile
@@ -91,18 +91,18 @@ extension ControlDesk {
         told += changes(to: found)
         asked = found
         answeredAt = WallClock.now()
-        if found.wish == .cancel, let cancel { deeds.append(cancel) }
+        if found.wish == .cancel, let cancel { actions.append(cancel) }
         let range = MigrationRequest.workerRange
         let wanted = min(range.upperBound, max(range.lowerBound, Int(found.workers)))
         if wanted != limit {
           limit = wanted
-          if let limitChanged { deeds.append { limitChanged(wanted) } }
+          if let limitChanged { actions.append { limitChanged(wanted) } }
         }
       }
       condition.broadcast()
     }
     for (words, facts) in told { logger.notice(words, metadata: facts) }
-    for deed in deeds { deed() }
+    for action in actions { action() }
   }
 
   /// What a request changes, as it is logged.

@@ -76,7 +76,7 @@ package struct DefectChoices: Hashable, Codable, Sendable {
   }
 
   /// Whether a store with defects is first repaired in a copy.
-  var mends: Bool { dangling == .nullify || asksDemands }
+  var repairsDefects: Bool { dangling == .nullify || asksDemands }
 
   /// Whether the repair depends on the conditions of the steps.
   var asksDemands: Bool {
@@ -84,7 +84,7 @@ package struct DefectChoices: Hashable, Codable, Sendable {
   }
 
   /// The options that change or remove rows beforehand.
-  var mendingOptions: [MigrationChoice] {
+  var repairOptions: [MigrationChoice] {
     var found: [MigrationChoice] = []
     if duplicates != .fail { found.append(.init(.onDuplicate, duplicates.rawValue)) }
     if dangling == .nullify { found.append(.init(.onDangling, dangling.rawValue)) }
@@ -213,8 +213,8 @@ extension Defect {
 extension Loss {
   /// The objects that a choice dropped for lack of a mandatory relationship, one loss per entity;
   /// consent is required.
-  static func dropped(by mended: [Defect]) -> [Loss] {
-    mended.filter { $0.dropCause == .missingReference }.flatMap { defect in
+  static func dropped(by repaired: [Defect]) -> [Loss] {
+    repaired.filter { $0.dropCause == .missingReference }.flatMap { defect in
       defect.removed.sorted { $0.key < $1.key }.map { entity, count in
         Loss(
           kind: .entity, cause: .missingReference, entity: entity, property: nil, count: count,
@@ -225,8 +225,8 @@ extension Loss {
 
   /// What choices removed that is listed with the defects: objects that agree with another one,
   /// values that became nil, and references with the number of an entity that cannot be there.
-  static func chosen(in mended: [Defect]) -> [Loss] {
-    mended.flatMap { defect -> [Loss] in
+  static func chosen(in repaired: [Defect]) -> [Loss] {
+    repaired.flatMap { defect -> [Loss] in
       switch (defect.kind, defect.fate) {
       case (.duplicate, .removed):
         defect.removed.sorted { $0.key < $1.key }.map { entity, count in

@@ -21,11 +21,11 @@ struct DefectSearch {
     /// The column with the reported key.
     var key = "s.Z_PK"
     /// The statement that repairs the rows that satisfy the test.
-    var mending = Mending.none
+    var remedy = Remedy.none
   }
 
   /// The statement that repairs a row.
-  enum Mending: Equatable {
+  enum Remedy: Equatable {
     case none
     /// Sets columns to NULL.
     case nullify([String])
@@ -136,7 +136,7 @@ struct DefectSearch {
     var keys: RowCounter.Keys {
       isPair ? .init(table: table, column: "rowid") : .init(table: table)
     }
-    var mending: Mending { isPair ? .delete : .nullify(columns) }
+    var remedy: Remedy { isPair ? .delete : .nullify(columns) }
 
     /// The test of rows whose reference satisfies another one as well.
     func test(_ kind: Defect.Kind, where condition: String) -> Test {
@@ -144,7 +144,7 @@ struct DefectSearch {
       return Test(
         kind: kind, entity: entity, property: property,
         rows: .init(from: from, test: parts.joined(separator: " AND "), parts: keys), key: key,
-        mending: mending)
+        remedy: remedy)
     }
   }
 
@@ -267,13 +267,13 @@ struct DefectSearch {
       let place = "s.\(SQL.identifier(name: order))"
       let isOdd = "typeof(\(place)) <> 'integer'"
       guard try mayRepeat([owner, place], of: reference) else {
-        return reference.test(.order, where: isOdd).unmended(inParts: true)
+        return reference.test(.order, where: isOdd).withoutRemedy(inParts: true)
       }
       let twice =
         "s.rowid IN (SELECT row FROM (SELECT s.rowid AS row, count(*) OVER "
         + "(PARTITION BY \(owner), \(place)) AS n FROM \(reference.from) "
         + "WHERE \(owner) IS NOT NULL AND \(place) IS NOT NULL) WHERE n > 1)"
-      return reference.test(.order, where: "\(isOdd) OR \(twice)").unmended(inParts: false)
+      return reference.test(.order, where: "\(isOdd) OR \(twice)").withoutRemedy(inParts: false)
     }
   }
 
@@ -326,9 +326,9 @@ extension DefectSearch.Test {
   /// The test of rows that are not repaired.
   ///
   /// - Parameter inParts: whether each row shows the defect by itself.
-  fileprivate func unmended(inParts: Bool) -> Self {
+  fileprivate func withoutRemedy(inParts: Bool) -> Self {
     var result = self
-    result.mending = .none
+    result.remedy = .none
     if !inParts { result.rows.parts = nil }
     return result
   }

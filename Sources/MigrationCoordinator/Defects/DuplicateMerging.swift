@@ -64,7 +64,7 @@ struct DuplicateMerging {
       .column(role: .toOne(entity: reference.entity, name: reference.property))?.name
   }
 
-  /// Those that lead to removed objects, if the relationship can hold the object that stays.
+  /// An SQL test for references to removed objects whose relationship can hold the one that stays.
   private func redirected(_ reference: DefectSearch.Reference) -> String {
     "\(reference.name) IN (SELECT key FROM temp.survivors "
       + "WHERE entity IN (\(numbers(reference))))"

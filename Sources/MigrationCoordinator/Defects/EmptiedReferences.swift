@@ -17,8 +17,8 @@ struct EmptiedReferences {
   /// Takes what choices changed; nil where no reference became nil.
   ///
   /// - Throws: `StoreError`, where the temporary folder's disk has no room for the keys.
-  init?(_ mended: [Defect]) throws {
-    let emptied = mended.filter(\.isEmptied)
+  init?(_ repaired: [Defect]) throws {
+    let emptied = repaired.filter(\.isEmptied)
     guard !emptied.isEmpty else { return nil }
     let groups = Dictionary(grouping: emptied) { Self.name($0.entity, $0.property) }
     keys = try RowKeys()

@@ -5,12 +5,12 @@ import Schema
 
 /// Keeps the first object where an object has several in a relationship that is to-one now, where
 /// that is chosen.
-extension DefectMending {
+extension DefectRepair {
   /// What leaves the first object of each relationship: by its place where they are ordered, else
   /// by its key.
   ///
   /// A step with such a relationship begins with a store of its own (`RowStep.needsStore`).
-  func firsts(_ demands: [StageDemands]) -> [Deed] {
+  func firsts(_ demands: [StageDemands]) -> [Repair] {
     guard choices.many == .first, let step = demands.first, step.checker.view.program == nil else {
       return []
     }
@@ -22,7 +22,7 @@ extension DefectMending {
 
   private func first(
     of relationship: String, condition: Condition, checker: ConditionChecker
-  ) -> Deed? {
+  ) -> Repair? {
     guard let (level, found) = checker.declared(relationship, by: condition.sourceEntity) else {
       return nil
     }
@@ -31,7 +31,7 @@ extension DefectMending {
       let rows = Self.later(
         in: join.name, key: "rowid", owner: own.keyColumn, place: other.orderColumn,
         tie: other.keyColumn, where: { checker.view.isOf(owners, key: $0) })
-      return Deed(
+      return Repair(
         defect: Defect(
           kind: .severalObjects, entity: level.name, property: relationship, count: 0, keys: [],
           fate: .removed),
@@ -46,7 +46,7 @@ extension DefectMending {
   private func column(
     of relationship: Relationship, declaredBy level: Entity, owners: [String],
     checker: ConditionChecker
-  ) -> Deed? {
+  ) -> Repair? {
     let inverse = checker.view.model.inverseWithOwner(of: relationship)
     let holder = inverse?.entity.name ?? relationship.destinationEntityName
     let place = (
@@ -69,7 +69,7 @@ extension DefectMending {
       in: table.name, key: "Z_PK", owner: key, place: table.column(role: roles[1])?.name,
       tie: "Z_PK", where: { checker.view.isOf(owners, key: $0) })
     let list = columns.map { "\(SQL.identifier(name: $0)) = NULL" }.joined(separator: ", ")
-    return Deed(
+    return Repair(
       defect: Defect(
         kind: .severalObjects, entity: place.0, property: place.1, count: 0, keys: [],
         fate: .nullified),
@@ -93,8 +93,8 @@ extension DefectMending {
 
 extension Loss {
   /// References that a choice gave up.
-  static func givenUp(by mended: [Defect]) -> [Loss] {
-    mended.filter { $0.kind == .severalObjects }.map {
+  static func givenUp(by repaired: [Defect]) -> [Loss] {
+    repaired.filter { $0.kind == .severalObjects }.map {
       Loss(
         kind: .relationship, cause: .severalObjects, entity: $0.entity, property: $0.property,
         count: $0.count, keys: Array($0.keys.prefix(Loss.keyLimit)))

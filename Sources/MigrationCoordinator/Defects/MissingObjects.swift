@@ -3,7 +3,7 @@ import Mapping
 import Schema
 
 /// Drops objects that would lack a mandatory to-one relationship, where that is chosen.
-extension DefectMending {
+extension DefectRepair {
   /// Makes the table of the references that became nil, in a copy that is repaired.
   static func prepareEmptied(in db: Database) throws {
     try db.execute(
@@ -21,16 +21,16 @@ extension DefectMending {
   ///
   /// - Parameter afterOthers: whether `prepareEmptied` has made the table of references that became
   ///   nil.
-  func drops(_ demands: [StageDemands], afterOthers: Bool) -> [Deed] {
+  func drops(_ demands: [StageDemands], afterOthers: Bool) -> [Repair] {
     guard choices.missing == .drop else { return [] }
-    return demands.flatMap { step -> [Deed] in
+    return demands.flatMap { step -> [Repair] in
       var checker = step.checker
       if afterOthers { checker.emptied = Self.wasEmptied }
-      return step.mandatoryReferences.compactMap { condition -> Deed? in
+      return step.mandatoryReferences.compactMap { condition -> Repair? in
         guard case .rows(let rows)? = checker.question(condition: condition),
           let table = checker.sourceTable(of: condition)
         else { return nil }
-        return Deed(
+        return Repair(
           defect: Defect(
             kind: .missingReference, entity: condition.sourceEntity,
             property: condition.property ?? "", count: 0, keys: [], fate: .removed),

@@ -31,10 +31,10 @@ struct InstantSwap {
   /// - Returns: the path under which the old store is kept, and what failed once the new one was in
   ///   its place.
   func swap(_ result: FilePath) throws -> (kept: FilePath, notes: [HandoverNote]) {
-    let settling = StoreSettling(store: store, fingerprint: fingerprint)
-    let lock = try settling.lock(held: lock)
+    let folding = LogFolding(store: store, fingerprint: fingerprint)
+    let lock = try folding.lock(held: lock)
     return try withExtendedLifetime(lock) {
-      try settling.settle()
+      try folding.fold()
       let status = try Files.fileStatus(store)
       // A journal would have to record which name counts.
       guard status.links == 1 else { throw Workspace.NeedsFolder() }

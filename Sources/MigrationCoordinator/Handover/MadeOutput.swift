@@ -98,11 +98,11 @@ struct MadeOutput: Codable, Hashable {
 struct ModelChecksums: Codable, Hashable {
   /// The checksum of the target's model.
   fileprivate var target: String
-  /// That of the mapping models among which the route was found, in the order of the search; nil
-  /// where there was no route to find.
+  /// The checksum of the mapping models among which the route was found, in the order of the
+  /// search; nil where there was no route to find.
   private var mappings: String?
-  /// That of the versions that were considered, besides the ends of the route; nil if there were
-  /// none.
+  /// The checksum of the versions that were considered, besides the ends of the route; nil if
+  /// there were none.
   private var versions: String?
   /// The checksums of the hashes of the versions on the route, its ends first.
   private var way: [String]

@@ -25,8 +25,8 @@ struct NameExchange {
   /// Whether the new file has to stay where it does not become the store.
   let keepsNew: Bool
 
-  /// For how many tenths of a second a process is waited for that has opened the wrong file: so
-  /// long many apps wait for a lock.
+  /// How many tenths of a second to wait for a process that has opened the wrong file; many apps
+  /// wait as long for a lock.
   private static let patience = 50
 
   /// Gives the new file the name, unless a process has opened the old one for writing in time.

@@ -53,7 +53,7 @@ struct ResultHandover {
     var swapper = StoreSwapper(
       store: request.store, fingerprint: survey.access.fingerprint, kept: kept,
       obsolete: obsolete, journal: SwapJournal(paths), scratch: paths.result)
-    swapper.settled = { [workspace] in try workspace.note($0) }
+    swapper.logFolded = { [workspace] in try workspace.note($0) }
     swapper.lock = survey.access.handOverLock()
     var notes = try swapper.swap(paths.result)
     if names > 1 { notes.append(.init(kind: .otherNames, path: request.store)) }

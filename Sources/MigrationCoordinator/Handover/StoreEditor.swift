@@ -35,8 +35,8 @@ struct StoreEditor {
   ///
   /// - Returns: what failed once the store was the new one.
   func edit(by result: FilePath) throws -> [HandoverNote] {
-    let settling = StoreSettling(store: store, fingerprint: fingerprint)
-    let lock = try settling.lock(held: self.lock)
+    let folding = LogFolding(store: store, fingerprint: fingerprint)
+    let lock = try folding.lock(held: self.lock)
     return try withExtendedLifetime(lock) {
       let after = try stateAfter(result)
       try journal.begin(
@@ -44,7 +44,7 @@ struct StoreEditor {
           result: .init(try Files.fileStatus(store)),
           edit: .init(undo: undo?.lastComponent?.string, after: after, obsolete: obsolete)))
       do {
-        try settling.settle()
+        try folding.fold()
         try replacePages(try StoreEdit(result), after: after)
       } catch {
         // If it cannot be undone now, the next program that opens the store undoes it.

@@ -32,7 +32,7 @@ struct StoreSwapper {
   /// What the old store is called until it has the name under which it is kept, or is gone.
   private var spareName: FilePath { WorkFile.ResultSuffix.kept.path(of: scratch) }
   /// Called once the store's log is in its main file, with what the store is then.
-  var settled: ((SourceFingerprint) throws -> Void)? = nil
+  var logFolded: ((SourceFingerprint) throws -> Void)? = nil
   /// The exclusive lock of the store, where it is held already.
   var lock: RegionLock? = nil
   /// The exclusive lock of what takes its place, where it is held already.
@@ -44,11 +44,11 @@ struct StoreSwapper {
   /// - Throws: `PlaceError.storeReserved` among others, before anything has another name.
   func swap(_ result: FilePath) throws -> [HandoverNote] {
     guard try !Files.isReservedForOwner(store) else { throw PlaceError.storeReserved(store) }
-    let settling = StoreSettling(store: store, fingerprint: fingerprint)
-    let lock = try settling.lock(held: self.lock)
+    let folding = LogFolding(store: store, fingerprint: fingerprint)
+    let lock = try folding.lock(held: self.lock)
     return try withExtendedLifetime(lock) {
-      try settling.settle()
-      if fingerprint.hasLog { try settled?(SourceFingerprint(of: store)) }
+      try folding.fold()
+      if fingerprint.hasLog { try logFolded?(SourceFingerprint(of: store)) }
       let notes: [HandoverNote]
       do {
         notes = try NameExchange(

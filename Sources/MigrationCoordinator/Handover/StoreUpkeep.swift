@@ -153,7 +153,7 @@ package struct StoreUpkeep: Sendable {
       guard try note.isLeft(in: store, by: file) else {
         throw StoreError(problem: .editOutdated(of: store), store: undo)
       }
-      try StoreSettling(store: store, fingerprint: SourceFingerprint(of: store)).settle()
+      try LogFolding(store: store, fingerprint: SourceFingerprint(of: store)).fold()
       try SwapJournal(paths).begin(
         .init(
           result: .init(Files.fileStatus(store)),

@@ -36,10 +36,10 @@ struct CountedLosses {
   /// - Parameter looking: called periodically with the number of filters evaluated, of
   ///   `filtersToTry`.
   func beforehand(
-    now: Double, keeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void
+    now: Double, untakenKeeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void
   ) throws -> [Loss] {
     try count(possible: losses.possible.map(mark))
-      + divided(now: now, keeper: keeper, looking: looking)
+      + divided(now: now, untakenKeeper: untakenKeeper, looking: looking)
   }
 
   /// What becomes of references, as far as mappings decide it.
@@ -58,7 +58,9 @@ struct CountedLosses {
 
   /// Keeps the keys of objects by the mappings that do not take them, where references or others
   /// depend on it.
-  func keeper(for fates: ReferenceFates, and others: Set<UntakenRows>) throws -> UntakenRowKeeper? {
+  func untakenKeeper(for fates: ReferenceFates, and others: Set<UntakenRows>) throws
+    -> UntakenRowKeeper?
+  {
     let rows = ReferenceCounts.filters(fates, view: view).union(others)
     return try rows.isEmpty
       ? nil
@@ -121,10 +123,10 @@ struct CountedLosses {
   /// The losses caused by filter predicates, found by evaluating them for each object.
   ///
   /// - Parameters:
-  ///   - keeper: takes the keys of objects by what takes them.
+  ///   - untakenKeeper: takes the keys of objects by what takes them.
   ///   - looking: as for `beforehand`.
   func divided(
-    now: Double, keeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void = { _ in }
+    now: Double, untakenKeeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void = { _ in }
   ) throws -> [Loss] {
     if losses.divisions.isEmpty { return [] }
     var result: [Loss] = []
@@ -135,14 +137,14 @@ struct CountedLosses {
       pages: EngineList.filterPages(of: survey))
     defer { filters.close() }
     for division in losses.divisions {
-      let question = keeper?.begin(division) ?? FilterSurvey.Question()
+      let question = untakenKeeper?.begin(division) ?? FilterSurvey.Question()
       let outcome = try filters.outcome(division: division, asking: question) { found in
-        try keeper?.add(found)
+        try untakenKeeper?.add(found)
         tried += Int64(found.looked * division.filters.count)
         if found.looked > 0 { looking(tried) }
       }
       guard let outcome else { continue }
-      keeper?.end(outcome.left)
+      untakenKeeper?.end(outcome.left)
       result += losses(division: division, outcome: outcome)
     }
     return result

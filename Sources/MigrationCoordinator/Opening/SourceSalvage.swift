@@ -74,7 +74,7 @@ package struct SourceSalvage {
         return .commit
       }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
   }
 
   /// Whether anything that is read for rows is not as it should be.
@@ -113,7 +113,7 @@ package struct SalvageableDamage: Error {
 
 extension MigrationRequest {
   /// An error for damage with the outlook of a salvage; any other error unchanged.
-  func tellingSalvage(behind damage: any Error, readable: FilePath) -> any Error {
+  func offeringSalvage(behind damage: any Error, readable: FilePath) -> any Error {
     guard !rules.salvages, damage.isDamageOfSource else { return damage }
     do {
       return SalvageableDamage(

@@ -16,7 +16,7 @@ extension StoreSurvey {
     do {
       try self.init(reading: access, for: request, target: target)
     } catch {
-      throw soughtDamage(
+      throw diagnosed(
         behind: Self.naming(request.store, insteadOf: access.readable, in: error),
         of: request.store, readable: access.readable)
     }

@@ -35,15 +35,15 @@ private final class SharedEstimate: Sendable {
 }
 
 /// Warns once of a status file that takes no updates any more.
-private final class LossWarning: Sendable {
+private final class StatusFileWarning: Sendable {
   private let file: StatusFile
   private let logger: Logger
-  private let isTold = Atomic(false)
+  private let hasWarned = Atomic(false)
 
   init(file: StatusFile, logger: Logger) { (self.file, self.logger) = (file, logger) }
 
   func warn() {
-    guard file.isLost, !isTold.exchange(true, ordering: .relaxed) else { return }
+    guard file.isLost, !hasWarned.exchange(true, ordering: .relaxed) else { return }
     logger.warning(
       "the status file can no longer be written; the migration continues without it",
       metadata: ["file": "\(file.path)"])
@@ -56,7 +56,7 @@ private final class LossWarning: Sendable {
 final class ProgressReporter: Sendable {
   private let status: StatusFile?
   /// The work orders of the stage at work.
-  let board = PartBoard()
+  let board = OrderBoard()
   /// What holds the migration.
   let desk: ControlDesk
   /// Records activities, for the report.
@@ -67,7 +67,7 @@ final class ProgressReporter: Sendable {
   private let looked = Atomic<UInt64>(0)
   private let progress: @Sendable (StatusSnapshot) -> Void
   private let poller: Task<Void, Never>?
-  private let loss: LossWarning?
+  private let loss: StatusFileWarning?
 
   /// Starts to publish.
   ///
@@ -109,7 +109,7 @@ final class ProgressReporter: Sendable {
           (record.fraction, record.secondsRemaining) = reached
         }
       }
-      let loss = LossWarning(file: file, logger: logger)
+      let loss = StatusFileWarning(file: file, logger: logger)
       self.loss = loss
       poller = Task.detached {
         while !Task.isCancelled {

@@ -13,7 +13,7 @@ package struct ExpectedMigration: Sendable {
   /// The store, or a repaired copy of it.
   package private(set) var survey: StoreSurvey
   /// What is repaired in the copy; empty if the store itself is read.
-  package private(set) var mended: [Defect] = []
+  package private(set) var repaired: [Defect] = []
   private let request: MigrationRequest
   private let stages: [Stage]
 
@@ -23,7 +23,7 @@ package struct ExpectedMigration: Sendable {
     from survey: StoreSurvey
   ) throws {
     (self.request, self.survey) = (request, survey)
-    guard request.defectChoices.mends else {
+    guard request.defectChoices.repairsDefects else {
       stages = []
       return
     }
@@ -32,17 +32,17 @@ package struct ExpectedMigration: Sendable {
       independentPolicies: request.independentPolicies, allowsFilters: false,
       choices: request.defectChoices, joins: try JoinChoices(request: request, target: target)
     ).stages
-    stages = try planned.enumerated().map { try $0 == 0 ? $1.settled(in: survey) : $1 }
+    stages = try planned.enumerated().map { try $0 == 0 ? $1.decided(in: survey) : $1 }
     guard let first = stages.first else { return }
-    let mending = DefectMending(
+    let repair = DefectRepair(
       survey: survey, choices: request.defectChoices, stage: first, number: 1)
-    let deeds = try mending.deeds()
-    guard !deeds.isEmpty else { return }
+    let repairs = try repair.repairs()
+    guard !repairs.isEmpty else { return }
     let access = try survey.access.copied {
       let folder = try TemporaryFolder()
-      return (folder.path.appending("mended.sqlite"), folder)
+      return (folder.path.appending("repaired.sqlite"), folder)
     }
-    mended = try mending.mend(access.readable, by: deeds).defects
+    repaired = try repair.repair(access.readable, by: repairs).defects
     self.survey = try StoreSurvey(
       store: survey.store, access: access, reader: StoreReader(immutable: access.readable),
       metadata: survey.metadata, model: survey.model)
@@ -50,7 +50,7 @@ package struct ExpectedMigration: Sendable {
 
   /// The steps, from 0, before which a store is repaired again: those with which later stages
   /// begin.
-  package var mendedSteps: [Int] {
+  package var repairedSteps: [Int] {
     var (places, count): ([Int], Int) = ([], 0)
     for stage in stages.dropLast() {
       count += stage.steps.count
@@ -61,19 +61,19 @@ package struct ExpectedMigration: Sendable {
 
   /// Repairs the store with which a later stage begins, which no other process has open.
   ///
-  /// - Parameter step: one of `mendedSteps`.
-  package func mend(_ store: FilePath, before step: Int) throws {
-    guard let place = mendedSteps.firstIndex(of: step) else { return }
+  /// - Parameter step: one of `repairedSteps`.
+  package func repair(_ store: FilePath, before step: Int) throws {
+    guard let place = repairedSteps.firstIndex(of: step) else { return }
     let stage = stages[place + 1]
     let access = try SourceAccess.open(store) { FilePath("\(store)-\($0)") }
     let survey = try StoreSurvey(
       store: store, access: access, reader: StoreReader(immutable: access.readable),
       metadata: StoreMetadata(uuid: "", plist: [:]), model: stage.source.model)
-    let mending = DefectMending(
+    let repair = DefectRepair(
       survey: survey, choices: request.defectChoices, stage: stage, number: place + 2)
-    let deeds = try mending.deeds()
+    let repairs = try repair.repairs()
     survey.access.release()
-    if !deeds.isEmpty { _ = try mending.mend(store, by: deeds) }
+    if !repairs.isEmpty { _ = try repair.repair(store, by: repairs) }
   }
 
   /// The choices that the store gives occasion for and that the request does not make.
@@ -99,10 +99,10 @@ package struct ExpectedMigration: Sendable {
     note(.onMissing, "drop") { $0.missing = .drop }
     note(.onMany, "first") { $0.many = .first }
     return tries.filter { option, choices in
-      let deeds = try? DefectMending(
+      let repairs = try? DefectRepair(
         survey: survey, choices: choices, stage: first, number: 1
-      ).deeds()
-      return deeds?.isEmpty == false
+      ).repairs()
+      return repairs?.isEmpty == false
     }.map(\.option)
   }
 }

@@ -74,7 +74,7 @@ struct RouteFinder {
   private func find(namesVersions: Bool, settings: [ValueSetting]) throws -> FoundRoute {
     func refusals(_ from: RouteVersion, _ to: RouteVersion) -> [Refusal] {
       InferredStep.refusals(from: from.model, to: to.model).filter {
-        !$0.isSettled(by: settings, in: to.model)
+        !$0.isAnswered(by: settings, in: to.model)
       }
     }
     let search = try MappingSearch(request)

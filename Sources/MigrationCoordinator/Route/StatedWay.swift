@@ -22,7 +22,7 @@ extension RecordedWay {
     self.init(
       store: prepared.survey.metadata.uuid, versions: versions,
       mappings: steps.map { step in
-        // What is inferred but for some expressions is no file.
+        // An inferred step, even with expressions by choice, has no mapping file.
         guard step.inferred == nil else { return [] }
         return step.mappings.map { .init(path: Self.absolute($0.name), hash: $0.checksum) }
       },
@@ -57,7 +57,7 @@ extension RouteMapping {
   }
 }
 
-/// Why a stated way cannot be gone again.
+/// Why a stated route cannot be repeated.
 package enum StatedWayError: Error, Sendable {
   /// No model with the hashes of this version is at hand.
   case versionMissing(names: [String])

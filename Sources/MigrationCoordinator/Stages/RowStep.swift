@@ -20,7 +20,7 @@ package struct RowStep: Sendable {
   package let conditions: [Condition]
   /// Conditions that the store's own model has too, so they are checked only if all rows are.
   private(set) var keptConstraints: [Condition] = []
-  /// That mandatory to-one relationships of the rows lead somewhere.
+  /// The conditions that mandatory to-one relationships of the rows have an object.
   let mandatoryReferences: [Condition]
   /// What the rows lose if they have it, to be counted.
   package let possibleLosses: [PossibleLoss]

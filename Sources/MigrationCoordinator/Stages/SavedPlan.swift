@@ -31,7 +31,7 @@ struct SavedPlan: ResumableFile, Sendable {
   /// The value of `now()` in all workers and runs of the plan, in seconds since 2001.
   var now: Double
   /// Whether an earlier run made the plan.
-  var isTakenUp = false
+  var wasResumed = false
 
   private enum CodingKeys: CodingKey {
     case id, run, fingerprint, plan, engineName, engineState, restriction, now
@@ -75,7 +75,7 @@ extension Workspace {
       saved.engineName == engine,
       let engine = try? saved.engine(), try engine.canResume(in: paths)
     else { return nil }
-    saved.isTakenUp = true
+    saved.wasResumed = true
     return saved
   }
 

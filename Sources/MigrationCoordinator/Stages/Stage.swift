@@ -31,7 +31,7 @@ package struct Stage: Sendable {
   /// What is known of the names of join tables before the stage.
   let joins: JoinChoices
   /// What choices changed in the store with which it begins.
-  var mended: [Defect] = []
+  var repaired: [Defect] = []
   /// The losses of repairing the store with which the stage begins.
   var lostByChoice: [Loss] = []
 
@@ -49,12 +49,12 @@ package struct Stage: Sendable {
   /// The stage object by object.
   func falling(back fallback: RowFallback) -> Stage {
     Stage(
-      method: .objects(steps[0], because: fallback), cut: cut, joins: joins, mended: mended,
+      method: .objects(steps[0], because: fallback), cut: cut, joins: joins, repaired: repaired,
       lostByChoice: lostByChoice)
   }
 
   /// The stage for the objects of its store: only they show whether two filters take one of them.
-  func settled(in survey: StoreSurvey) throws -> Stage {
+  func decided(in survey: StoreSurvey) throws -> Stage {
     guard case .rows(let steps) = method, let step = steps.first,
       step.calls?.exclusive.isEmpty == false
     else { return self }

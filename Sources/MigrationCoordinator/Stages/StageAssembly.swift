@@ -50,7 +50,7 @@ struct StageAssembly {
     // Objects are validated and accounted before assembly; for rows, assembly may still reject the
     // plan, so accounts come after it.
     if let summary {
-      try settle(&report, manifests: manifests, summary: summary)
+      try account(&report, manifests: manifests, summary: summary)
       try judge(summary.violations, report: &report)
     }
     let order = try assemblyOrder(manifests, summary: summary, report: &report)
@@ -60,9 +60,9 @@ struct StageAssembly {
       if step == .verifying { beginWriteback() }
     }
     if summary == nil {
-      try settle(&report, manifests: manifests, summary: nil, moved: assembled.movedTables)
+      try account(&report, manifests: manifests, summary: nil, moved: assembled.movedTables)
     }
-    try settleReferences(&report, summary: summary)
+    try accountReferences(&report, summary: summary)
     FaultPoint.coordinatorAssembled.reached()
     try Task.checkCancellation()
     if summary == nil, !stage.mappings.isEmpty, request.validation != .off {
@@ -94,7 +94,7 @@ struct StageAssembly {
     report.workOrders = results.map { .init(result: $0, plan: saved.plan) }.sorted {
       $0.number < $1.number
     }
-    report.resumed = saved.isTakenUp
+    report.resumed = saved.wasResumed
     report.now = saved.now
     return StageRun.Outcome(report: report, externalNames: assembled.externalNames)
   }
@@ -111,11 +111,11 @@ struct StageAssembly {
   /// Adds accounts and losses to the report.
   ///
   /// - Throws: `MigrationError.accountsDiffer`, or `losses` if some are not accepted.
-  private func settle(
+  private func account(
     _ report: inout MigrationReport, manifests: [ShardManifest], summary: ObjectSummary?,
     moved: [String] = []
   ) throws {
-    let (accounts, losses) = try assessment.settled(
+    let (accounts, losses) = try assessment.accounts(
       saved.plan, manifests: manifests, summary: summary, moved: moved)
     report.accounts = [accounts]
     report.losses = try request.lossDecision.require(losses, of: survey, store: request.store)
@@ -124,7 +124,7 @@ struct StageAssembly {
   /// Adds the accounts of references, once all of them are in the result.
   ///
   /// - Throws: `MigrationError.accountsDiffer`.
-  private func settleReferences(
+  private func accountReferences(
     _ report: inout MigrationReport, summary: ObjectSummary?
   ) throws {
     let references = assessment.referenceAccounts(summary)
@@ -153,10 +153,10 @@ struct StageAssembly {
     let author =
       "\(GodwitVersion.author): migration to model with digest "
       + "{ \(stage.destination.hashes.digest) }"
-    let isTold = !request.isIntermediate && !history.isEmpty
+    let writesTransaction = !request.isIntermediate && !history.isEmpty
     return HistoryRecord(
       maxima: history.maxima,
-      entry: isTold ? .init(author: author, program: "godwit", time: now) : nil)
+      entry: writesTransaction ? .init(author: author, program: "godwit", time: now) : nil)
   }
 
   /// The tables of no model that are copied as they are.

@@ -123,7 +123,7 @@ struct StageRun {
     do {
       try workspace.requireSpace(need)
     } catch PlaceError.diskFull(let shortages) {
-      throw PlaceError.diskFull(try telling(shortages, of: input))
+      throw PlaceError.diskFull(try addingEditNeed(shortages, of: input))
     }
     try input.untakenKeys?.write(to: paths.untakenRows)
     let frame = try StageFrame(
@@ -142,7 +142,7 @@ struct StageRun {
 
   /// The space for an edit of the store, in addition to what another store lacks; if it was
   /// requested, it was declined.
-  private func telling(
+  private func addingEditNeed(
     _ shortages: [DiskShortage], of input: StageInput
   ) throws -> [DiskShortage] {
     guard request.engine == nil, let editor = EngineList.editor(for: input) else {
@@ -198,7 +198,7 @@ struct StageRun {
       if request.division.usesLauncher { document.sourceIdentity?.device = nil }
       return document
     }
-    if saved.isTakenUp { try engine.fence(paths) }
+    if saved.wasResumed { try engine.fence(paths) }
     let pool = WorkerPool(
       launcher: launcher, desk: reporter.desk, recorder: reporter.recorder,
       memory: request.memory, board: reporter.board, keepsManifests: workspace.keepsWork,
@@ -267,7 +267,7 @@ extension StageInput {
     freeBytes = folder.flatMap { try? Int64(clamping: Files.freeSpace(at: $0)) }
   }
 
-  /// What an engine would take: disk, and seconds of a machine that may be another.
+  /// What an engine would take: disk, and estimated seconds, which depend on the machine.
   func need(
     of type: any MigrationEngine.Type, for request: MigrationRequest
   ) throws -> (need: DiskNeed, costs: Double) {

@@ -17,7 +17,7 @@ import SystemPackage
 // (1) A stage's store has its name `stage-N.sqlite` only once it is complete and on the disk, and
 // its marker `stage-N.json` only after that.
 // (2) A marker counts only for the run that it belongs to (`RunInputs`).
-// (3) The store that a stage begins with goes when the stage's own marker is there.
+// (3) The store that a stage begins with is removed when the stage's own marker is there.
 
 /// Runs the stages of a migration; all but the last make a store of their own in the work folder.
 struct StageSequence {
@@ -39,7 +39,7 @@ struct StageSequence {
   /// Declares the store of a stage complete, and records what it was made of.
   private struct Marker: ResumableFile, Hashable {
     /// The version of the marker and of the stage's store.
-    static let formatVersion = 8
+    static let formatVersion = 9
 
     /// The run that it belongs to.
     let run: String?
@@ -56,11 +56,11 @@ struct StageSequence {
     /// its store for the next one.
     var defects: [Defect]
     /// The references that went with it, and those of them that are losses.
-    var mendedReferences: [MendedReferences.Counted]
-    var mendedLosses: [Loss]
+    var repairedReferences: [RepairedReferences.Counted]
+    var repairLosses: [Loss]
     /// The `Checksum` of the stage's store.
     var storeChecksum: UInt64
-    /// The same of the names and bytes of its external files.
+    /// The checksum of the names and bytes of its external files.
     var externalChecksum: UInt64
   }
 
@@ -84,7 +84,7 @@ struct StageSequence {
     report.accounts = done.flatMap(\.accounts) + report.accounts
     for index in report.accounts.indices { report.accounts[index].stage = index + 1 }
     for (index, marker) in done.enumerated() {
-      report.note(marker.mendedReferences, inStage: index + 1)
+      report.note(marker.repairedReferences, inStage: index + 1)
     }
     report.engineDeclined =
       done.compactMap(\.engineDeclined).first ?? report.engineDeclined
@@ -127,8 +127,8 @@ struct StageSequence {
   ///
   /// - Throws: `MigrationError.losses`.
   private func requireConsent(_ done: inout [Marker]) throws {
-    let mended = stages[0].mended + done.flatMap(\.defects).filter { $0.fate != .kept }
-    try MadeLosses(found: done.flatMap(\.losses), chosen: Loss.chosen(in: mended))
+    let repaired = stages[0].repaired + done.flatMap(\.defects).filter { $0.fate != .kept }
+    try MadeLosses(found: done.flatMap(\.losses), chosen: Loss.chosen(in: repaired))
       .requireConsent(of: request)
     for place in done.indices {
       let own = done[place].losses.map(\.beforeDiscarding)
@@ -162,7 +162,7 @@ struct StageSequence {
     try files.bring(from: own.store, to: destination, into: &brought)
     // A marker that a later run takes up must not stand for two states.
     if number == 1 { try survey.access.requireOneState(missing: brought.missing) }
-    let mended = try mend(result, of: destination, forStage: number + 1)
+    let repaired = try repair(result, of: destination, forStage: number + 1)
     try Files.syncFile(result)
     try Files.rename(result, to: destination)
     try Files.syncDirectory(paths.work)
@@ -176,8 +176,8 @@ struct StageSequence {
       run: workspace.run, losses: made.report.losses, accounts: made.report.accounts,
       missingExternalFiles: brought.missing, engineDeclined: made.report.engineDeclined,
       violations: made.report.violations,
-      firstViolations: made.report.firstViolations, defects: found + mended.defects,
-      mendedReferences: mended.references, mendedLosses: mended.losses,
+      firstViolations: made.report.firstViolations, defects: found + repaired.defects,
+      repairedReferences: repaired.references, repairLosses: repaired.losses,
       storeChecksum: try Checksum.of(file: destination),
       externalChecksum: try ExternalDataFolder.checksum(
         support: SupportFolder.path(of: destination)))
@@ -194,8 +194,8 @@ struct StageSequence {
   ) async throws -> StageRun.Outcome {
     var stage = stages[number - 1]
     if let previous {
-      stage.mended = previous.defects.filter { $0.fate != .kept }
-      stage.lostByChoice = previous.mendedLosses
+      stage.repaired = previous.defects.filter { $0.fate != .kept }
+      stage.lostByChoice = previous.repairLosses
     }
     let survey = number == 1 ? survey : try survey(of: own.store, stage: stage)
     guard stages.count > 1 else {
@@ -246,18 +246,18 @@ struct StageSequence {
   /// returns the repaired defects.
   ///
   /// No other process uses it, so no copy is made.
-  private func mend(
+  private func repair(
     _ result: FilePath, of store: FilePath, forStage number: Int
-  ) throws -> DefectMending.Outcome {
-    let none = DefectMending.Outcome(defects: [], references: [], losses: [])
-    guard request.defectChoices.mends else { return none }
+  ) throws -> DefectRepair.Outcome {
+    let none = DefectRepair.Outcome(defects: [], references: [], losses: [])
+    guard request.defectChoices.repairsDefects else { return none }
     let stage = stages[number - 1]
     let survey = try survey(of: store, at: result, stage: stage)
-    let mending = DefectMending(
+    let repair = DefectRepair(
       survey: survey, choices: request.defectChoices, stage: stage, number: number)
-    let deeds = try mending.deeds()
+    let repairs = try repair.repairs()
     survey.access.release()
-    return deeds.isEmpty ? none : try mending.mend(result, by: deeds)
+    return repairs.isEmpty ? none : try repair.repair(result, by: repairs)
   }
 
   /// The contents of a stage's store, which may not have its name yet.

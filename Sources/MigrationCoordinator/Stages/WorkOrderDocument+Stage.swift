@@ -52,6 +52,6 @@ extension MigrationReport.Order {
       number: result.manifest.order, partition: order?.partition ?? 0, attempts: result.attempts,
       rows: result.manifest.pieces.reduce(0) { $0 + $1.rowsWritten },
       bytes: result.manifest.bytes, peakMemory: result.manifest.peakMemory,
-      seconds: result.manifest.seconds, wasResumed: result.wasFound)
+      seconds: result.manifest.seconds, wasResumed: result.wasResumed)
   }
 }

@@ -12,7 +12,7 @@ struct WorkerPool {
   let recorder: RunRecorder
   /// What all processes may occupy, in bytes.
   let memory: Int64
-  let board: PartBoard
+  let board: OrderBoard
   /// Whether a later run is to find the manifests.
   let keepsManifests: Bool
   /// Reserves an extent of the result.
@@ -24,7 +24,7 @@ struct WorkerPool {
     var manifest: ShardManifest
     var attempts: Int
     /// Whether an earlier run had done the order.
-    var wasFound = false
+    var wasResumed = false
     /// Whether the end of an attempt's worker is unknown: it may still run.
     var hasLostWorker = false
   }
@@ -34,7 +34,7 @@ struct WorkerPool {
     case limit(Int?)
   }
 
-  /// Runs all orders in their order, and throws as soon as one has failed for good.
+  /// Runs all orders, begun in the given sequence, and throws as soon as one has failed for good.
   func run(
     _ documents: [WorkOrderDocument], finished: @Sendable (Result) -> Void
   ) async throws -> [Result] {
@@ -172,7 +172,7 @@ extension WorkerPool {
     var missing: [WorkOrderDocument] = []
     for document in documents {
       if let manifest = try Self.finishedManifest(of: document), try isWhole(manifest) {
-        found.append(.init(manifest: manifest, attempts: manifest.attempt, wasFound: true))
+        found.append(.init(manifest: manifest, attempts: manifest.attempt, wasResumed: true))
       } else {
         missing.append(document)
       }

@@ -241,7 +241,7 @@ package final class ObjectContext: EvaluatedContext {
     let row = try object.loadedRow()
     if !object.isInserted {
       let statement = try rowStatements(facts: facts).insert(facts: facts, context: self)
-      statements.inserts.settle()
+      statements.inserts.finish()
       try statement.insert(object.primaryKey, row)
       object.isInserted = true
     } else if !object.changed.isEmpty {

@@ -127,7 +127,7 @@ package struct ObjectMigration {
         failure = error
       }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     try Files.remove(order.links)
     if let failure { throw failure }
     try Files.syncFile(order.result)
@@ -194,7 +194,7 @@ package struct ObjectMigration {
   ) throws -> Report {
     let (schema, statements) = (order.destinationSchema, source.statements)
     // Whatever ends it, the connection is free for the end of the transaction.
-    defer { statements.inserts.settle() }
+    defer { statements.inserts.finish() }
     let destination = ObjectContext(
       schema: schema, statements: statements, database: "main", isSource: false,
       support: order.support)

@@ -23,7 +23,7 @@ package final class PreparedStatement {
     self.sql = sql
     self.isUTF16 = isUTF16
     self.inserts = inserts
-    inserts.settle()
+    inserts.finish()
     let code = sqlite3_prepare_v3(
       db.sqliteConnection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
     guard code == SQLITE_OK else { throw failure(code: code) }
@@ -33,7 +33,7 @@ package final class PreparedStatement {
 
   /// Ends it; a connection closes only without any.
   package func close() {
-    inserts.settle()
+    inserts.finish()
     sqlite3_finalize(handle)
     handle = nil
   }
@@ -46,7 +46,7 @@ package final class PreparedStatement {
 
   /// Sets a parameter to a whole number.
   package func bind(_ number: Int64, at place: Int) {
-    inserts.settle()
+    inserts.finish()
     sqlite3_bind_int64(handle, Int32(place), number)
   }
 
@@ -57,7 +57,7 @@ package final class PreparedStatement {
 
   /// Sets a parameter; the next step reports a value that is too long.
   func bind(_ value: StoredValue, at place: Int) {
-    inserts.settle()
+    inserts.finish()
     put(value, at: Int32(place))
   }
 
@@ -102,7 +102,7 @@ package final class PreparedStatement {
 
   /// Goes to the next row; resets itself where there is none.
   package func step() throws -> Bool {
-    inserts.settle()
+    inserts.finish()
     return try advance()
   }
 
@@ -136,7 +136,7 @@ package final class PreparedStatement {
   ///
   /// SQLite reads no more than the header of a value that is longer than its limit.
   package func step(longest: Int) throws -> Step {
-    inserts.settle()
+    inserts.finish()
     let connection = db.sqliteConnection
     let before = sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, Int32(longest))
     defer { sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, before) }
@@ -160,7 +160,7 @@ package final class PreparedStatement {
 
   /// Begins again.
   package func reset() {
-    inserts.settle()
+    inserts.finish()
     sqlite3_reset(handle)
   }
 
@@ -278,7 +278,7 @@ package final class PreparedStatements {
 
   /// The connection, with all rows in.
   package var db: Database {
-    inserts.settle()
+    inserts.finish()
     return connection
   }
 

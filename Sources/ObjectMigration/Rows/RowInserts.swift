@@ -6,11 +6,11 @@ import SystemCalls
 /// Inserts rows on a thread of its own, while the next ones are made.
 ///
 /// A connection serves one thread at a time. Whatever else wants it waits first until all rows are
-/// in, which `PreparedStatement` and `PreparedStatements` see to (`settle`). Only in a transaction:
+/// in, which `PreparedStatement` and `PreparedStatements` see to (`finish`). Only in a transaction:
 /// GRDB hears of a commit on its own thread alone.
 final class RowInserts: @unchecked Sendable {
   // @unchecked: `out` and `thread` belong to the thread that migrates. A row's statement is used by
-  // one thread until `settle` returns.
+  // one thread until `finish` returns.
 
   /// A row and the statement that inserts it.
   struct Row {
@@ -30,7 +30,7 @@ final class RowInserts: @unchecked Sendable {
   /// The fewest rows that are worth another thread.
   static let fewest = 50
 
-  /// Inserts rows, some time before `settle` returns; waits for the rows before the last ones.
+  /// Inserts rows, some time before `finish` returns; waits for the rows before the last ones.
   ///
   /// - Throws: what inserting earlier rows threw.
   func insert(_ rows: [Row]) throws {
@@ -44,7 +44,7 @@ final class RowInserts: @unchecked Sendable {
   }
 
   /// Waits until all rows are in.
-  @inline(__always) func settle() {
+  @inline(__always) func finish() {
     if out > 0 { wait() }
   }
 
@@ -60,7 +60,7 @@ final class RowInserts: @unchecked Sendable {
 
   /// Waits until all rows are in, and ends the thread.
   func end() {
-    settle()
+    finish()
     batches.close()
     thread?.join()
     thread = nil

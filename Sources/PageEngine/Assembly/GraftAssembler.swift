@@ -150,7 +150,7 @@ struct GraftAssembler {
     return rows
   }
 
-  /// A file for a list of leaves: its name goes at once, itself with the last who has it open.
+  /// A temporary file for a list of leaves; it has no name, and ends when it is closed everywhere.
   private func openList() throws -> FileDescriptor {
     let list = try Files.open(
       paths.renumbered, mode: .readWrite, options: [.create, .truncate],
@@ -266,7 +266,7 @@ struct GraftAssembler {
         && !isChecked(check, order: order, built: built.subtracting(suspects))
     }
     try progress(.verifying)
-    let isChanged = !names.isEmpty || order.isFurnished
+    let isChanged = !names.isEmpty || order.hasExtras
     guard isChanged || isVacuumed || !references.isEmpty || order.verifiesFully else { return }
     if isChanged, !isRepeatable { try forgetManifests(order) }
     let connection = try StoreConnection.scratch(
@@ -282,10 +282,10 @@ struct GraftAssembler {
         }
       }
       if order.verifiesFully { try FullVerification(order: order, layout: layout).verify(placed) }
-      try order.furnish(db)
+      try order.writeExtras(db)
       if isVacuumed { try db.execute(sql: "PRAGMA incremental_vacuum") }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     guard isVacuumed else { return }
     // Pages have moved.
     let lines = try IntegrityCheck(order.result, cacheBytes: order.memory / 16).lines()

@@ -61,7 +61,7 @@ package final class FieldProgram {
   var failure: PageError?
   private var kept: [UnsafeMutableRawPointer] = []
   let scratch: UnsafeMutableRawPointer
-  /// That of the texts of source and destination.
+  /// The encoding of all texts, in the source and in the result.
   let encoding: TextEncoding
 
   /// Takes the entity numbers before and after, and the number of columns after the first three.

@@ -82,7 +82,7 @@ struct LookUpMaker {
         arguments: [StoreConnection.uri(reading: stage.survey.access.readable)])
       return try body(db)
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     return result
   }
 

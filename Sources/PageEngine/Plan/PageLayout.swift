@@ -36,7 +36,7 @@ struct PageLayout: Hashable, Codable, Sendable {
   var moves: TreeMoves?
   /// Where they are.
   var source: String
-  /// That of all texts, in the source and in the result.
+  /// The encoding of all texts, in the source and in the result.
   let encoding: TextEncoding
   /// What rows look up, once it is made.
   var lookUps = LookUpLists()

@@ -26,7 +26,7 @@ package struct PageWork: Hashable, Codable, Sendable {
   package var syncs: Bool
   /// Whether pages go past the page cache: the file system takes them so.
   package var isDirect: Bool
-  /// That of all texts, in the source and in the store under assembly.
+  /// The encoding of all texts, in the source and in the result.
   package var encoding = TextEncoding.utf8
   /// Whether a damaged index of the source is built again instead of reported.
   package var remakesIndexes = false

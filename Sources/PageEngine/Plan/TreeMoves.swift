@@ -211,7 +211,7 @@ private struct Found {
   /// The maximum number of tables in one statement.
   private static let mostAtOnce = 500
 
-  /// Those of some tables whose records have a value for each column, by their names.
+  /// The tables of these names whose records have a value for each column.
   ///
   /// One statement reads many of them, since preparing a statement costs more than its rows.
   static func all(named names: [String], in reader: StoreReader) throws -> [String: Self] {

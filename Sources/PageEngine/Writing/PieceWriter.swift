@@ -10,8 +10,8 @@ package final class PieceWriter {
     case fallback(Int64)
   }
 
-  /// How many rows in a row are tried before it is given up that records can be copied.
-  private static let mostHope = 64
+  /// How many more rows than were copied may be made before copying is given up.
+  private static let mostCopyScore = 64
 
   private let table: TableWriter
   private let leaves: EntryCollector
@@ -110,9 +110,9 @@ package final class PieceWriter {
     _ cursor: TableCursor, program: FieldProgram, copier: RecordCopier, last: Int64, end: Int64
   ) throws -> Halt? {
     let output = UnsafePointer(program.output)
-    var hope = Self.mostHope
+    var copyScore = Self.mostCopyScore
     while rowCount < end {
-      if hope <= 0 { return nil }
+      if copyScore <= 0 { return nil }
       guard try cursor.advance(), cursor.key <= last else { return .end }
       let key = cursor.key
       let outcome = program.look(at: key)
@@ -124,9 +124,9 @@ package final class PieceWriter {
         copier.show(from, measure)
         try note(key, fields: output)
         program.noteMade(entity: measure.entity)
-        if hope < Self.mostHope { hope += 1 }
+        if copyScore < Self.mostCopyScore { copyScore += 1 }
       } else {
-        hope -= 2
+        copyScore -= 2
         if let halt = try make(cursor, program: program) { return halt }
       }
     }

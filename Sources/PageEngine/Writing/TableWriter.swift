@@ -23,7 +23,8 @@ package final class TableWriter {
   private let spill: RecordBuffer
 
   private var page: UInt32 = 0
-  /// The page in the writer's memory, or the copy of one that the writer has let go; nil without.
+  /// The page in the writer's memory, or the copy of one that the writer has let go; nil if no
+  /// page is open.
   private var memory: UnsafeMutableRawPointer?
   private var cells = 0
   private var content = PageGeometry.pageSize
@@ -188,7 +189,7 @@ struct RecordShape {
       let size = Field.size(type: field.type)
       if size > 0, let from = field.body {
         if field.type < 12 && body + 8 <= end {
-          // What is too much is written over by the next field.
+          // The next field overwrites the bytes that are too many.
           body.storeBytes(of: from.loadUnaligned(as: UInt64.self), as: UInt64.self)
         } else {
           body.copyMemory(from: from, byteCount: size)

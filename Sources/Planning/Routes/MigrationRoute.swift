@@ -42,7 +42,7 @@ package struct MigrationRoute: Sendable {
         }
         return
       }
-      let found = SettledInference(from: from, to: to, settings: settings)
+      let found = AnsweredInference(from: from, to: to, settings: settings)
       inferred = Inferred(
         settings: settings, refusals: found.refusals, conditions: found.conditions)
       mappings = [

@@ -146,7 +146,7 @@ package struct StoreEdit {
     try connection.run { db in
       _ = try Int64.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema")
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     // What SQLite has done with is empty or begins with zeros.
     if let status = try Files.fileStatusIfPresent(path, followLinks: false), status.kind == .file {
       let head = try Files.readHead(path, count: 1)

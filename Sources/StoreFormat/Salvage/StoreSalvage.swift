@@ -77,7 +77,7 @@ package struct StoreSalvage {
       }
       return found
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     return found
   }
 

@@ -76,7 +76,7 @@ package struct VerificationOrder: Sendable {
   /// from 0.
   ///
   /// They are already applied to the old store itself.
-  package var mends: [Int: @Sendable (FilePath) throws -> Void] = [:]
+  package var repairs: [Int: @Sendable (FilePath) throws -> Void] = [:]
   /// Creates migration policies, by class name.
   package var policies: [String: @Sendable () -> any MigrationPolicy] = [:]
   /// Whether rows may be shown to be as they should be without SQLite; it makes no difference to

@@ -98,7 +98,7 @@ final class ExpectedSteps {
   ) throws {
     let path = order.scratch.appending("expected-\(history.count + 1).sqlite")
     try Files.remove(path)
-    try mend(before: history.count)
+    try repair(before: history.count)
     let before = StepStart(
       store: store, schema: schema, destination: try StoreSchema(step.destination),
       origins: Origins(step))
@@ -131,8 +131,8 @@ final class ExpectedSteps {
   }
 
   /// Applies the choices for defects to the store with which a step begins.
-  private func mend(before step: Int) throws {
-    guard let mend = order.mends[step] else { return }
+  private func repair(before step: Int) throws {
+    guard let repair = order.repairs[step] else { return }
     let path = store.path
     // Objects are made into a store that has the tables by which one is known.
     let stated = try store.rows(sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -147,7 +147,7 @@ final class ExpectedSteps {
     }
     // It is opened elsewhere meanwhile.
     store = try RawStore(inMemory: path)
-    try mend(path)
+    try repair(path)
     store = try RawStore(making: path, encoding: "UTF-8")
     for name in lacking { try store.execute("DROP TABLE \(name)") }
   }

@@ -7,9 +7,9 @@ import SystemCalls
 ///
 /// Workers change them by their links; one thread writes what has changed. Times are those of this
 /// machine's clock, since workers may run on others.
-final class PartBoard: Sendable {
+final class OrderBoard: Sendable {
   private struct State {
-    var parts: [Int: PartRecord] = [:]
+    var parts: [Int: OrderRecord] = [:]
     var changed: Set<Int> = []
   }
 
@@ -20,7 +20,7 @@ final class PartBoard: Sendable {
     state.withLock { state in
       state = State()
       for order in plan.workOrders {
-        var part = PartRecord(
+        var part = OrderRecord(
           workOrder: UInt32(order.number), partition: UInt32(order.partition),
           rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
         if finished.contains(order.number) { part.finish() }
@@ -31,7 +31,7 @@ final class PartBoard: Sendable {
   }
 
   /// Changes the record of a work order, unless the plan has none of the number.
-  func change(_ order: Int, _ body: (inout PartRecord) -> Void) {
+  func change(_ order: Int, _ body: (inout OrderRecord) -> Void) {
     state.withLock { state in
       guard var part = state.parts[order] else { return }
       body(&part)
@@ -50,7 +50,7 @@ final class PartBoard: Sendable {
   }
 }
 
-extension PartRecord {
+extension OrderRecord {
   /// Sets the record to a complete work order.
   fileprivate mutating func finish() {
     state = .done
@@ -61,18 +61,18 @@ extension PartRecord {
 /// The coordinator, as the worker of one attempt at a work order knows it.
 package final class OrderLink: WorkerLink {
   private let document: WorkOrderDocument
-  private let board: PartBoard
+  private let board: OrderBoard
   private let desk: ControlDesk
   private let claim: @Sendable () throws -> Int64
 
   init(
-    _ document: WorkOrderDocument, board: PartBoard, desk: ControlDesk,
+    _ document: WorkOrderDocument, board: OrderBoard, desk: ControlDesk,
     claim: @escaping @Sendable () throws -> Int64
   ) {
     (self.document, self.board, self.desk, self.claim) = (document, board, desk, claim)
   }
 
-  private func change(_ body: (inout PartRecord) -> Void) {
+  private func change(_ body: (inout OrderRecord) -> Void) {
     board.change(document.order.number, body)
   }
 

@@ -10,7 +10,7 @@ import SystemPackage
 
 /// Repairs a copy of a store by the choices of the request, before a stage starts, so that every
 /// engine reads the same rows.
-struct DefectMending {
+struct DefectRepair {
   let survey: StoreSurvey
   let choices: DefectChoices
   /// The stage that begins with the store, and its number.
@@ -18,7 +18,7 @@ struct DefectMending {
   let number: Int
 
   /// One repair.
-  struct Deed {
+  struct Repair {
     /// What is wrong, without its keys.
     var defect: Defect
     /// The keys of the rows, in a store after the earlier repairs.
@@ -32,20 +32,20 @@ struct DefectMending {
   }
 
   /// What is to be done, in this order; nothing for most stores.
-  func deeds() throws -> [Deed] {
+  func repairs() throws -> [Repair] {
     let demands =
       choices.asksDemands ? try StageDemands.all(of: stage, in: survey, validates: false) : []
     let firsts = firsts(demands)
     // An object that stays for its duplicates may have their references besides its own.
     let again = choices.duplicates == .merge ? firsts : []
-    let deeds =
+    let repairs =
       try references() + values(demands) + firsts + duplicates(demands) + again
       + drops(demands, afterOthers: false)
     let isAny = try survey.reader.connection.perform { db in
       RowView.prepare(db)
-      return try deeds.contains { try !$0.find(db).isEmpty }
+      return try repairs.contains { try !$0.find(db).isEmpty }
     }
-    return isAny ? deeds : []
+    return isAny ? repairs : []
   }
 
   /// The repaired defects of a store.
@@ -53,23 +53,23 @@ struct DefectMending {
     /// What was wrong, with all keys.
     var defects: [Defect]
     /// The references that are gone.
-    var references: [MendedReferences.Counted]
+    var references: [RepairedReferences.Counted]
     /// The data that the repairs remove: dropped objects, references to removed objects, and
     /// references after the first one.
     var losses: [Loss]
   }
 
   /// Repairs a copy of the surveyed store.
-  func mend(_ copy: FilePath, by deeds: [Deed]) throws -> Outcome {
+  func repair(_ copy: FilePath, by repairs: [Repair]) throws -> Outcome {
     let open = survey.schema.refusals(of: survey.schema.keptTriggers)
     guard open.isEmpty else { throw MigrationError.impossible(store: survey.store, open) }
     let search = DefectSearch(survey: survey)
     let connection = try StoreConnection.writable(copy)
     var result: [Defect] = []
-    var references: [MendedReferences.Counted] = []
+    var references: [RepairedReferences.Counted] = []
     try connection.perform { db in
       RowView.prepare(db)
-      var counts = try MendedReferences(search, in: db)
+      var counts = try RepairedReferences(search, in: db)
       // The copy needs no log, since no other process reads it.
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
       _ = try String.fetchOne(db, sql: "PRAGMA journal_mode = OFF")
@@ -81,10 +81,10 @@ struct DefectMending {
       try db.inTransaction {
         // They call functions that only Core Data has.
         try StoreWriter.withoutTriggers(in: db) {
-          result = try deeds.flatMap { try perform($0, in: db) }
+          result = try repairs.flatMap { try perform($0, in: db) }
           result += try releaseRemoved(search, db: db)
           result = try Defect.joined(result + dropLacking(search, db: db))
-          try counts.settle(search, defects: result, in: db)
+          try counts.account(search, defects: result, in: db)
           references = counts.counted
           try requireDerivable(after: result)
           for attribute in survey.schema.derived { try StoreWriter.write(attribute, in: db) }
@@ -92,7 +92,7 @@ struct DefectMending {
         return .commit
       }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
     for index in result.indices { result[index].stage = number }
     return Outcome(
       defects: result, references: references,
@@ -142,25 +142,25 @@ struct DefectMending {
   }
 
   /// What it repaired; empty if earlier repairs have left nothing.
-  private func perform(_ deed: Deed, in db: Database) throws -> [Defect] {
-    var defect = deed.defect
-    defect.keys = try deed.find(db)
+  private func perform(_ repair: Repair, in db: Database) throws -> [Defect] {
+    var defect = repair.defect
+    defect.keys = try repair.find(db)
     guard !defect.keys.isEmpty else { return [] }
     defect.count = Int64(defect.keys.count)
     try db.execute(sql: "DELETE FROM temp.touched")
     let insert = try db.makeStatement(sql: "INSERT OR IGNORE INTO temp.touched VALUES (?)")
     for key in defect.keys { try insert.execute(arguments: [key]) }
-    if let table = deed.removesFrom {
+    if let table = repair.removesFrom {
       defect.removed = try entities(ofTouched: table, in: db)
       try db.execute(
         sql: "INSERT OR IGNORE INTO temp.removed SELECT ?, key, ? FROM temp.touched",
         arguments: [table, defect.dropCause?.rawValue])
     }
     var merged: [Defect] = []
-    if let survivors = deed.survivors, let table = deed.removesFrom {
+    if let survivors = repair.survivors, let table = repair.removesFrom {
       merged = try DuplicateMerging(survey: survey, table: table).merge(survivors, in: db)
     }
-    try db.execute(sql: deed.statement)
+    try db.execute(sql: repair.statement)
     if defect.isEmptied { try Self.noteEmptied(defect, in: db) }
     return [defect] + merged
   }
@@ -168,11 +168,11 @@ struct DefectMending {
   /// Drops objects until none lacks what was there before other objects went.
   private func dropLacking(_ search: DefectSearch, db: Database) throws -> [Defect] {
     guard choices.missing == .drop else { return [] }
-    let deeds = try drops(
+    let repairs = try drops(
       StageDemands.all(of: stage, in: survey, validates: false), afterOthers: true)
     var result: [Defect] = []
     while true {
-      let dropped = try deeds.flatMap { try perform($0, in: db) }
+      let dropped = try repairs.flatMap { try perform($0, in: db) }
       if dropped.isEmpty { return result }
       result += dropped
       result += try releaseRemoved(search, db: db)
@@ -198,25 +198,25 @@ struct DefectMending {
 
   // MARK: References
 
-  private func references() throws -> [Deed] {
+  private func references() throws -> [Repair] {
     guard choices.dangling == .nullify else { return [] }
     let search = DefectSearch(survey: survey)
-    return (search.references() + search.unknownReferences).compactMap { deed($0) }
+    return (search.references() + search.unknownReferences).compactMap { repair($0) }
   }
 
-  private func deed(_ test: DefectSearch.Test) -> Deed? {
+  private func repair(_ test: DefectSearch.Test) -> Repair? {
     guard let statement = Self.statement(test) else { return nil }
-    return Deed(
+    return Repair(
       defect: Defect(
         kind: test.kind, entity: test.entity, property: test.property, count: 0, keys: [],
-        fate: test.mending == .delete ? .removed : .nullified),
+        fate: test.remedy == .delete ? .removed : .nullified),
       find: { try DefectSearch.keys(of: test, in: $0) }, statement: statement)
   }
 
   /// The statement that repairs all rows that satisfy a test.
   private static func statement(_ test: DefectSearch.Test) -> String? {
     let rows = "\(test.rows.from) WHERE \(test.rows.test)"
-    switch test.mending {
+    switch test.remedy {
     case .none: return nil
     case .delete: return "DELETE FROM \(rows)"
     case .nullify(let columns):
@@ -239,9 +239,9 @@ struct DefectMending {
           .removedTarget,
           where: "\(reference.name) IN (SELECT key FROM temp.removed WHERE tbl = \(table) "
             + "AND cause = \(SQL.literal(text: cause.rawValue)))")
-        guard var deed = deed(test) else { continue }
-        deed.defect.targetCause = cause
-        result += try perform(deed, in: db)
+        guard var repair = repair(test) else { continue }
+        repair.defect.targetCause = cause
+        result += try perform(repair, in: db)
       }
     }
     return result
@@ -249,11 +249,11 @@ struct DefectMending {
 
   // MARK: Values and duplicates
 
-  private func values(_ demands: [StageDemands]) throws -> [Deed] {
+  private func values(_ demands: [StageDemands]) throws -> [Repair] {
     guard choices.values == .null else { return [] }
-    var deeds = try ExternalFileSearch(survey: survey, stage: stage).needed().map { found in
+    var repairs = try ExternalFileSearch(survey: survey, stage: stage).needed().map { found in
       let (table, column) = (found.column.table, found.column.name)
-      return Deed(
+      return Repair(
         defect: found.defect(.nullified), find: { _ in found.keys },
         statement:
           "UPDATE \(SQL.identifier(name: table)) SET \(SQL.identifier(name: column)) = NULL "
@@ -267,7 +267,7 @@ struct DefectMending {
           !shared.contains(attribute, of: condition.sourceEntity, as: type, step: place),
           case .rows(let rows)? = step.checker.question(condition: condition)
         else { continue }
-        deeds += deed(
+        repairs += repair(
           rows, attribute: attribute, entity: condition.sourceEntity, checker: step.checker)
       }
       for possible in step.possibleLosses {
@@ -275,23 +275,24 @@ struct DefectMending {
           !shared.contains(attribute, of: possible.entity, as: type, step: place),
           case .rows(let rows)? = step.checker.question(possible: possible)
         else { continue }
-        deeds += deed(rows, attribute: attribute, entity: possible.entity, checker: step.checker)
+        repairs += repair(
+          rows, attribute: attribute, entity: possible.entity, checker: step.checker)
       }
     }
-    return deeds
+    return repairs
   }
 
-  private func deed(
+  private func repair(
     _ rows: RowCounter.Question, attribute: String, entity: String, checker: ConditionChecker
-  ) -> [Deed] {
+  ) -> [Repair] {
     let column = checker.sourceColumn(ofAttribute: attribute, entity: entity)
     let test = DefectSearch.Test(
       kind: .value, entity: entity, property: attribute, rows: rows,
-      mending: column.map { .nullify([$0]) } ?? .none)
-    return [deed(test)].compactMap(\.self)
+      remedy: column.map { .nullify([$0]) } ?? .none)
+    return [repair(test)].compactMap(\.self)
   }
 
-  private func duplicates(_ demands: [StageDemands]) -> [Deed] {
+  private func duplicates(_ demands: [StageDemands]) -> [Repair] {
     guard choices.duplicates != .fail else { return [] }
     let direction = choices.duplicates == .keepLast ? " DESC" : ""
     return demands.flatMap { step in
@@ -308,7 +309,7 @@ struct DefectMending {
           "SELECT key, kept FROM (SELECT s.Z_PK AS key, first_value(s.Z_PK) \(window) AS kept, "
           + "row_number() \(window) AS n FROM \(groups.from) WHERE \(groups.test)) WHERE n > 1"
         let others = "SELECT key FROM (\(pairs)) ORDER BY key"
-        return Deed(
+        return Repair(
           defect: Defect(
             kind: .duplicate, entity: declaring?.sourceEntityName ?? condition.sourceEntity,
             property: properties.joined(separator: ","), count: 0, keys: [], fate: .removed),

@@ -38,7 +38,7 @@ extension StoreMigration.MissingVersion {
 
 /// A version that a store has and no version of the target's bundle: one that was edited after its
 /// release, as a rule, or deleted.
-struct StrayVersion {
+struct MissingVersionSearch {
   private let bundle: FilePath
   /// The name under which the lock of released versions has it.
   private let released: String?

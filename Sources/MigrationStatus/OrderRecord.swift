@@ -1,7 +1,7 @@
 /// The progress of one work order, stored in table `part` under the order's number.
 ///
 /// The worker that executes the order writes it; while there is none, the coordinator does.
-package struct PartRecord: Hashable, Sendable {
+package struct OrderRecord: Hashable, Sendable {
   /// The first field of every record, by which a reader rejects layouts that it does not know.
   package static let version: UInt32 = 3
   /// Bytes of an encoded record.
@@ -79,7 +79,7 @@ package struct PartRecord: Hashable, Sendable {
 
   /// Resets the record to the next attempt, whose worker has migrated nothing yet.
   package mutating func start(process: Int32, processStart: UInt64, at now: Int64) {
-    var fresh = PartRecord(
+    var fresh = OrderRecord(
       workOrder: workOrder, partition: partition, rowsTotal: rowsTotal, bytesTotal: bytesTotal)
     fresh.state = .running
     fresh.attempt = attempt &+ 1
@@ -102,7 +102,7 @@ package struct PartRecord: Hashable, Sendable {
 
 // MARK: - Bytes
 
-extension PartRecord {
+extension OrderRecord {
   private enum Offset {
     static let version = 0
     static let workOrder = 4

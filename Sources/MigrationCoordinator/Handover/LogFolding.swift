@@ -9,7 +9,7 @@ import SystemPackage
 
 /// A store that is about to be replaced or edited: no other process has it open, it is unchanged
 /// since the survey, and all of it is in the main file.
-struct StoreSettling {
+struct LogFolding {
   let store: FilePath
   let fingerprint: SourceFingerprint
 
@@ -28,7 +28,7 @@ struct StoreSettling {
   }
 
   /// Moves all of the store into its main file, with no log next to it.
-  func settle() throws {
+  func fold() throws {
     if fingerprint.hasLog { try foldLog() }
     try removeEmptyLogs()
   }
@@ -42,7 +42,7 @@ struct StoreSettling {
         Int64.fromDatabaseValue(answer[0]) == 0
       else { throw StoreError(problem: .inUse, store: store) }
     }
-    do { try connection.queue.close() } catch { throw connection.failure(error: error) }
+    try connection.close()
   }
 
   /// Removes empty logs, which SQLite would replay into the new store once they are not.

@@ -5,24 +5,24 @@ import SystemPackage
 
 extension StoreSurvey {
   /// Runs an operation that reads the source, and searches for damage if it fails.
-  func seekingDamage<Result>(_ body: () throws -> Result) throws -> Result {
+  func diagnosing<Result>(_ body: () throws -> Result) throws -> Result {
     do {
       return try body()
     } catch {
-      throw seekingDamage(behind: error)
+      throw diagnosing(behind: error)
     }
   }
 
   /// The error with everything that is wrong with the source, where a damaged source could be its
   /// reason and is damaged; else the error as it is.
-  func seekingDamage(behind error: any Error) -> any Error {
-    soughtDamage(behind: error, of: store, readable: access.readable)
+  func diagnosing(behind error: any Error) -> any Error {
+    diagnosed(behind: error, of: store, readable: access.readable)
   }
 }
 
 /// The error with everything that is wrong with the store that it was met in, where damage could
 /// be its reason and some is found; else the error as it is.
-func soughtDamage(
+func diagnosed(
   behind error: any Error, of store: FilePath, readable: FilePath
 ) -> any Error {
   guard StoreError.disposition(of: error).contains(.sourceSuspect) else { return error }

@@ -6,7 +6,7 @@ import StoreFormat
 import Survey
 
 /// The number of references of each relationship, counted before and after the repair.
-struct MendedReferences: Hashable, Codable, Sendable {
+struct RepairedReferences: Hashable, Codable, Sendable {
   /// The references of one relationship.
   struct Counted: Hashable, Codable, Sendable {
     /// The entity that declares the relationship; of pairs, after which the join table is named.
@@ -47,7 +47,7 @@ struct MendedReferences: Hashable, Codable, Sendable {
   ///
   /// - Parameter defects: what was repaired; references that are gone for no cause of their own
   ///   went with the objects that had them.
-  mutating func settle(
+  mutating func account(
     _ search: DefectSearch, defects: [Defect], in db: Database
   ) throws {
     let after = try Self.count(search, in: db)
