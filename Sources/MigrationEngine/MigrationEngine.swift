@@ -96,14 +96,6 @@ package protocol MigrationEngine: Codable, Sendable {
   static func makeShard(_ work: ShardWork) throws -> Shard
 }
 
-/// What the second plan of a stage avoids.
-package enum PlanRestriction: String, Codable, Sendable {
-  /// Taking over b-trees of the source unchanged, or leaving them where they are.
-  case movesNothing
-  /// Dividing the entity mappings among workers.
-  case undivided
-}
-
 /// Work that continues in the coordinator until it is stopped.
 package protocol Accompaniment: Sendable {
   /// Ends the work and waits until it has ended.
