@@ -320,7 +320,8 @@ let package = Package(
     .tests(
       of: "Inspection",
       [
-        "Godwit", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "TestSupport",
+        "Godwit", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "StoreGenerator",
+        "TestSupport",
         "Expressions", .grdb, .systemPackage,
       ]),
     .tests(

@@ -11,7 +11,7 @@ import SystemPackage
 /// changes, however large the store is; elsewhere the clone is a copy.
 package struct CloneEngine: SourceEngine {
   /// The name `clone`, by which `--engine` and the report refer to it.
-  package static let name = EngineName(rawValue: "clone")
+  package static let name = EngineName.clone
   /// All engines but `edit` give the same bytes.
   package static let isEdit = false
 

@@ -12,7 +12,7 @@ import SystemPackage
 /// file system.
 package struct EditEngine: SourceEngine {
   /// The name `edit`, by which `--engine` and the report refer to it.
-  package static let name = EngineName(rawValue: "edit")
+  package static let name = EngineName.edit
   /// New columns lie behind the others.
   package static let isEdit = true
 

@@ -40,6 +40,14 @@ package protocol SourceEngine: MigrationEngine {
 extension SourceEngine {
   /// As for SQL, of the tables that change (`sharesBlocks`).
   package static var shardTenths: Int64 { SQLEngine.shardTenths }
+  /// Only Godwit's own code runs.
+  package static var runsForeignCode: Bool { false }
+  /// Each worker syncs its shard.
+  package var syncsShards: Bool { true }
+  /// As for SQL, of the tables that change.
+  package static func workBytes(beside sizes: ResultSizes) -> Int64 {
+    SQLEngine.workBytes(beside: sizes)
+  }
   /// Tables that stay are neither read nor counted.
   package static var leavesTables: Bool { true }
 

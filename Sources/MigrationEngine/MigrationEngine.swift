@@ -103,21 +103,6 @@ package protocol Accompaniment: Sendable {
 }
 
 extension MigrationEngine {
-  /// By default those of SQL: shards have all rows once more, and an index is sorted in runs that
-  /// are merged into others.
-  package static func workBytes(beside sizes: ResultSizes) -> Int64 {
-    sizes.rows + 2 * sizes.largestIndex + sizes.places + sizes.others + 1 << 20
-  }
-  /// By default those of SQL, which reads and writes each row twice.
-  package static var costs: PhaseCosts {
-    PhaseCosts(
-      row: 1.65e-6, byte: 5.2e-9, mergedRow: 0.78e-6, mergedByte: 1e-9, relinkedRow: 1e-6,
-      indexEntry: 0.47e-6, verifiedByte: 2e-9, swappedByte: 0.4e-9)
-  }
-  /// By default every row is read.
-  package static var leavesTables: Bool { false }
-  /// By default nothing runs but Godwit.
-  package static var runsForeignCode: Bool { false }
   /// By default every error is final.
   package static func restriction(after error: any Error) -> PlanRestriction? { nil }
   /// By default there are no files besides shards and manifests.
@@ -136,10 +121,6 @@ extension MigrationEngine {
   ) throws -> EnginePayload? { nil }
   /// By default rows are migrated.
   package static func summary(of manifests: [ShardManifest]) throws -> ObjectSummary? { nil }
-  /// By default every byte of the result is written.
-  package var sharesBlocks: Bool { false }
-  /// By default each worker syncs its shard.
-  package var syncsShards: Bool { true }
   /// By default workers write to their shards alone.
   package func claimExtent(in paths: MigrationPaths) throws -> Int64 {
     throw ShardError(.orderIncomplete)

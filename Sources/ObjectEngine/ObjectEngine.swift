@@ -16,7 +16,7 @@ import SystemPackage
 /// out does not depend on how many workers there are. Shards are merged by SQL.
 package struct ObjectEngine: MigrationEngine {
   /// The name `objects`, by which the report refers to it.
-  package static let name = EngineName(rawValue: "objects")
+  package static let name = EngineName.objects
   /// Each object is made by itself; what follows is SQL's.
   package static let costs = PhaseCosts(
     row: 11e-6, byte: 6e-9, work: 1e-9, mergedRow: 0.6e-6, mergedByte: 2e-9,
@@ -25,6 +25,17 @@ package struct ObjectEngine: MigrationEngine {
   package static let shardTenths: Int64 = 14
   /// Policies may do anything.
   package static let runsForeignCode = true
+  /// Every row is read.
+  package static let leavesTables = false
+  /// Each worker syncs its shard.
+  package var syncsShards: Bool { true }
+  /// Every byte of the result is written.
+  package var sharesBlocks: Bool { false }
+
+  /// As for SQL, which merges the shards.
+  package static func workBytes(beside sizes: ResultSizes) -> Int64 {
+    SQLEngine.workBytes(beside: sizes)
+  }
 
   /// What work orders are made of; the first group is partition 1.
   private var groups: MappingGroups

@@ -10,7 +10,7 @@ import SystemPackage
 /// Has workers write b-tree pages of the result themselves (docs/reference/store-pages.md).
 package struct PageEngine: MigrationEngine {
   /// The name `pages`, by which `--engine` and the report refer to it.
-  package static let name = EngineName(rawValue: "pages")
+  package static let name = EngineName.pages
   /// A tenth of the source: shards hold lists of leaves and sorted index keys, never rows.
   package static let shardTenths: Int64 = 1
 
@@ -27,6 +27,13 @@ package struct PageEngine: MigrationEngine {
   package static let costs = PhaseCosts(
     row: 1.2e-6, byte: 1.0e-9, work: 1.2e-9, mergedRow: 0, mergedByte: 0.02e-9, relinkedRow: 0,
     indexEntry: 0.06e-6, verifiedByte: 0.03e-9, swappedByte: 0.04e-9)
+
+  /// Every row is read.
+  package static let leavesTables = false
+  /// Only Godwit's own code runs.
+  package static let runsForeignCode = false
+  /// Every byte of the result is written.
+  package var sharesBlocks: Bool { false }
 
   private var layout: PageLayout
 

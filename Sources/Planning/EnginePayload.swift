@@ -5,6 +5,17 @@ package struct EngineName: RawRepresentable, Hashable, Codable, Sendable {
   /// The name as `--engine`, plans and reports have it: `sql`, `pages`, `objects`.
   package let rawValue: String
 
+  /// `INSERT … SELECT`.
+  package static let sql = Self(rawValue: "sql")
+  /// B-tree pages.
+  package static let pages = Self(rawValue: "pages")
+  /// A clone in which only changed tables are made.
+  package static let clone = Self(rawValue: "clone")
+  /// An edit of the store itself.
+  package static let edit = Self(rawValue: "edit")
+  /// Object by object.
+  package static let objects = Self(rawValue: "objects")
+
   /// Takes any name; `EngineList` knows which of them an engine has.
   package init(rawValue: String) { self.rawValue = rawValue }
 }

@@ -1,5 +1,7 @@
 import Foundation
 import Godwit
+import ObjectModel
+import StoreGenerator
 import SystemPackage
 import TestSupport
 import Testing
@@ -30,6 +32,28 @@ import Testing
     let (authors, _) = try shop.objects("Author")
     #expect(try property("items", authors[0]).words == "2: Item/1 Item/2")
     #expect(try property("items", authors[1]).words == "1: Comic/3")
+  }
+
+  @Test(
+    arguments: AttributeType.allCases.filter { ![.undefined, .objectID, .composite].contains($0) })
+  func `no generated value of a type is one of another`(type: AttributeType) throws {
+    let model = try ManagedObjectModel(entities: [Entity("A", [.optional("x", type)])])
+    let (store, path) = (
+      ScratchFolder.current.appending("A.sqlite"), ScratchFolder.current.appending("A.xcdatamodel")
+    )
+    _ = try StoreGenerator(model: model, rows: 40, seed: 5).generate(to: store)
+    try GivenShop.write(model, to: path)
+    var objects = StoreObjects(of: "A", in: store)
+    objects.models = [path]
+    var (values, faults) = (0, [String]())
+    try objects.read { object in
+      for property in object.properties {
+        values += property.words == "nil" ? 0 : 1
+        faults += [property.fault].compactMap(\.self)
+      }
+      return true
+    }
+    #expect(values > 5 && faults == [])
   }
 
   @Test func `long texts and bytes are told whole where that is asked for`() throws {

@@ -4,6 +4,7 @@ import Mapping
 import MappingFiles
 import MigrationEngine
 import ObjectModel
+import Planning
 import StoreFormat
 import SystemCalls
 import SystemPackage

@@ -18,14 +18,6 @@ import Testing
 
 @testable import MigrationCoordinator
 
-extension EngineName {
-  static let sql = Self(rawValue: "sql")
-  static let pages = Self(rawValue: "pages")
-  static let clone = Self(rawValue: "clone")
-  static let edit = Self(rawValue: "edit")
-  static let objects = Self(rawValue: "objects")
-}
-
 /// A store of one model and the file of another, in a folder of their own.
 struct GivenMigration {
   let folder: FilePath

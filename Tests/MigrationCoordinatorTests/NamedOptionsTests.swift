@@ -1,5 +1,6 @@
 import Mapping
 import ObjectMigration
+import Planning
 import Testing
 
 @testable import MigrationCoordinator

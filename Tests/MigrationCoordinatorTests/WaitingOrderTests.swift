@@ -10,7 +10,7 @@ import Testing
     (1...count).map { number in
       let order = WorkOrder(number: number, partition: 1, pieces: [])
       return WorkOrderDocument(
-        order: order, attempt: 1, engine: EngineName(rawValue: "sql"), planID: "plan",
+        order: order, attempt: 1, engine: .sql, planID: "plan",
         source: "/s", support: "/p", shard: "/shard-\(number)-1.sqlite", manifest: "/m",
         tables: [], joins: [], createStatements: [:], memory: memory, logsSQL: false)
     }

@@ -65,6 +65,10 @@ class Schema:
         if TYPES["number"](value) and value < told:
             yield f"{place} is {value}, less than {told}"
 
+    def _maximum(self, value, told, place, _):
+        if TYPES["number"](value) and value > told:
+            yield f"{place} is {value}, more than {told}"
+
     def _minItems(self, value, told, place, _):
         if isinstance(value, list) and len(value) < told:
             yield f"{place} has {len(value)} items, fewer than {told}"

@@ -18,7 +18,7 @@ struct PlanDocumentTests {
 
   @Test func `a work order survives its way to a worker`() throws {
     let document = WorkOrderDocument(
-      order: order, attempt: 1, engine: EngineName(rawValue: "sql"), planID: "p", source: "/s",
+      order: order, attempt: 1, engine: .sql, planID: "p", source: "/s",
       support: "/.s_SUPPORT",
       shard: "/w/shard-3.1.sqlite", manifest: "/w/shard-3.json",
       tables: MigrationProgram.made(tables: ["ZA"], references: []).tables, joins: [],

@@ -104,39 +104,75 @@ extension MigrationFailure {
 }
 
 extension MigrationFailure.Reason.Cause {
+  /// The names of all cases.
+  package enum Name: String, CaseIterable {
+    case incompatibleTypes
+    case attributeBecameRelationship
+    case relationshipBecameAttribute
+    case toManyBecameToOne
+    case destinationEntityChanged
+    case hierarchiesMerged
+    case derivationNotComputed
+    case triggerNotKept
+    case renamingAmbiguous
+    case storedFormUnknown
+    case tableTooWide
+    case tableNameTaken
+    case relationshipForm
+    case mandatoryWithoutDefault
+    case defaultNotStorable
+    case entityBecameAbstract
+    case valuesMissing
+    case referencesMissing
+    case valuesDoNotFit
+    case notUnique
+    case ownerShared
+    case externalFilesMissing
+    case externalFilesUnreadable
+    case externalFilesShared
+    case unsupported
+    case loss
+    case violation
+    case diskShortage
+    case cloudKit
+    case mapping
+  }
+
   /// The name of the case, which stays what it is whatever comes with it.
-  public var name: String {
+  public var name: String { ownName.rawValue }
+
+  private var ownName: Name {
     switch self {
-    case .incompatibleTypes: "incompatibleTypes"
-    case .attributeBecameRelationship: "attributeBecameRelationship"
-    case .relationshipBecameAttribute: "relationshipBecameAttribute"
-    case .toManyBecameToOne: "toManyBecameToOne"
-    case .destinationEntityChanged: "destinationEntityChanged"
-    case .hierarchiesMerged: "hierarchiesMerged"
-    case .derivationNotComputed: "derivationNotComputed"
-    case .triggerNotKept: "triggerNotKept"
-    case .renamingAmbiguous: "renamingAmbiguous"
-    case .storedFormUnknown: "storedFormUnknown"
-    case .tableTooWide: "tableTooWide"
-    case .tableNameTaken: "tableNameTaken"
-    case .relationshipForm: "relationshipForm"
-    case .mandatoryWithoutDefault: "mandatoryWithoutDefault"
-    case .defaultNotStorable: "defaultNotStorable"
-    case .entityBecameAbstract: "entityBecameAbstract"
-    case .valuesMissing: "valuesMissing"
-    case .referencesMissing: "referencesMissing"
-    case .valuesDoNotFit: "valuesDoNotFit"
-    case .notUnique: "notUnique"
-    case .ownerShared: "ownerShared"
-    case .externalFilesMissing: "externalFilesMissing"
-    case .externalFilesUnreadable: "externalFilesUnreadable"
-    case .externalFilesShared: "externalFilesShared"
-    case .unsupported: "unsupported"
-    case .loss: "loss"
-    case .violation: "violation"
-    case .diskShortage: "diskShortage"
-    case .cloudKit: "cloudKit"
-    case .mapping: "mapping"
+    case .incompatibleTypes: .incompatibleTypes
+    case .attributeBecameRelationship: .attributeBecameRelationship
+    case .relationshipBecameAttribute: .relationshipBecameAttribute
+    case .toManyBecameToOne: .toManyBecameToOne
+    case .destinationEntityChanged: .destinationEntityChanged
+    case .hierarchiesMerged: .hierarchiesMerged
+    case .derivationNotComputed: .derivationNotComputed
+    case .triggerNotKept: .triggerNotKept
+    case .renamingAmbiguous: .renamingAmbiguous
+    case .storedFormUnknown: .storedFormUnknown
+    case .tableTooWide: .tableTooWide
+    case .tableNameTaken: .tableNameTaken
+    case .relationshipForm: .relationshipForm
+    case .mandatoryWithoutDefault: .mandatoryWithoutDefault
+    case .defaultNotStorable: .defaultNotStorable
+    case .entityBecameAbstract: .entityBecameAbstract
+    case .valuesMissing: .valuesMissing
+    case .referencesMissing: .referencesMissing
+    case .valuesDoNotFit: .valuesDoNotFit
+    case .notUnique: .notUnique
+    case .ownerShared: .ownerShared
+    case .externalFilesMissing: .externalFilesMissing
+    case .externalFilesUnreadable: .externalFilesUnreadable
+    case .externalFilesShared: .externalFilesShared
+    case .unsupported: .unsupported
+    case .loss: .loss
+    case .violation: .violation
+    case .diskShortage: .diskShortage
+    case .cloudKit: .cloudKit
+    case .mapping: .mapping
     }
   }
 }

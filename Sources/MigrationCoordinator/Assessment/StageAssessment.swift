@@ -113,7 +113,7 @@ package struct StageAssessment: Sendable {
         try survey.reader.connection.run { RowKeyReader(untakenKeeper.keys).install(in: $0) }
       }
       obstacles =
-        try (step.inferred?.refusals ?? []) + demands.flatMap { try $0.refusals(in: survey) }
+        try step.mappedRefusals + demands.flatMap { try $0.refusals(in: survey) }
         + triggers + files.refusals
         + external.overlaps(known: untakenKeeper?.counts.keys ?? [:].keys)
       references = [try ReferenceCounts(fates, view: counted.view, reader: survey.reader)]

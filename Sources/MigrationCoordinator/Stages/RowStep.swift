@@ -65,7 +65,7 @@ package struct RowStep: Sendable {
       independentPolicies: independentPolicies, allowsFilters: allowsFilters,
       validates: validates)
     try self.init(
-      step: step, source: source, mapping: mapping, refusals: step.inferred?.refusals ?? [],
+      step: step, source: source, mapping: mapping, refusals: step.mappedRefusals,
       conditions: step.conditions(besides: calls.conditions),
       possibleLosses: calls.losses.possible.map { step.marked($0) },
       calls: calls, joins: joins)

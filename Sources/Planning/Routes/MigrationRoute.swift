@@ -22,6 +22,9 @@ package struct MigrationRoute: Sendable {
     /// nil for any other step.
     package private(set) var inferred: Inferred?
 
+    /// The refusals that mapping models do not lift.
+    package var mappedRefusals: [Refusal] { inferred?.refusals ?? [] }
+
     /// What an inferred mapping demands besides what any mapping model does.
     package struct Inferred: Sendable {
       /// The expressions.
