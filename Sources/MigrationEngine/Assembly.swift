@@ -10,10 +10,22 @@ package import SystemPackage
 
 /// Everything needed to assemble shards into one store.
 package struct AssemblyOrder: Sendable {
+  private let stage: StageInput
   /// The source store under the path that the user gave; a copy of it may have been read.
-  package var store: FilePath
+  package var store: FilePath { stage.store }
   /// The tables and indexes of the store to make.
-  package var schema: StoreSchema
+  package var schema: StoreSchema { stage.schema }
+  /// The memory that all processes may use together, in bytes.
+  package var memory: Int64 { stage.memory }
+  /// Whether digests are compared and `integrity_check` is run.
+  package var verifiesFully: Bool { stage.verifiesFully }
+  /// Whether SQL statements are logged.
+  package var logsSQL: Bool { stage.logsSQL }
+  /// Whether an index of the source that differs from its table is built again instead of reported.
+  package var remakesIndexes: Bool { stage.remakesIndexes }
+  /// The text encoding of the shards, as in the header of an SQLite file: 1 UTF-8, 2 and 3 UTF-16.
+  package var textEncoding: UInt32 { stage.survey.header.textEncoding }
+
   /// The plan whose work orders made the shards.
   package var plan: MigrationPlan
   /// The manifests of all work orders, in any order.
@@ -30,37 +42,21 @@ package struct AssemblyOrder: Sendable {
   package var extras: ExtraTables?
   /// Whether the result is to be in WAL mode.
   package var usesWAL: Bool
-  /// The memory that all processes may use together, in bytes.
-  package var memory: Int64
   /// Whether the result is synced; if not, the caller does so before it counts.
   package var syncs = true
-  /// Whether digests are compared and `integrity_check` is run.
-  package var verifiesFully: Bool
-  /// Whether SQL statements are logged.
-  package var logsSQL: Bool
-  /// Whether an index of the source that differs from its table is built again instead of reported.
-  package var remakesIndexes: Bool
-  /// The text encoding of the shards, as in the header of an SQLite file: 1 UTF-8, 2 and 3 UTF-16.
-  package var textEncoding: UInt32 = 1
 
   /// Creates the order of a stage.
   package init(
     stage: StageInput, plan: MigrationPlan, manifests: [ShardManifest], frame: StoreFrame,
     paths: MigrationPaths
   ) {
-    store = stage.store
-    schema = stage.schema
+    self.stage = stage
     self.plan = plan
     self.manifests = manifests
     folder = paths.work
     result = paths.result
     self.frame = frame
     usesWAL = stage.survey.access.usesWAL
-    memory = stage.memory
-    verifiesFully = stage.verifiesFully
-    logsSQL = stage.logsSQL
-    remakesIndexes = stage.remakesIndexes
-    textEncoding = stage.survey.header.textEncoding
   }
 
   /// Whether the result has more than rows, indexes, keys and metadata.

@@ -124,7 +124,7 @@ struct SuggestionSearch {
     else { return choices != before }
     beforeVersions = (state, choices, trial.found)
     state.routing.isProgressive = true
-    add(["--progressive"], for: reasons[0])
+    add(.progressive, for: reasons[0])
     return true
   }
 
@@ -148,7 +148,7 @@ struct SuggestionSearch {
     guard !state.routing.settings.contains(where: { $0.hasPrefix("\(entity.name).\(name)=") })
     else { return }
     state.routing.settings.append(setting)
-    add(["--set", setting], for: reason)
+    add(.set, setting, for: reason)
   }
 
   /// An expression for values of another type, if it keeps every value.
@@ -190,26 +190,26 @@ struct SuggestionSearch {
     switch reason.cause {
     case .valuesDoNotFit where state.choices.unfitValues == .fail:
       state.choices.unfitValues = .null
-      add(["--on-value", "null"], for: reason)
+      add(.onValue, state.choices.unfitValues.rawValue, for: reason)
     case .loss(let loss) where loss.cause == .conversion && state.choices.unfitValues == .fail:
       state.choices.unfitValues = .convert
-      add(["--on-value", "convert"], for: reason)
+      add(.onValue, state.choices.unfitValues.rawValue, for: reason)
     case .loss(let loss) where loss.cause == .dangling:
       guard state.choices.danglingReferences != .nullify else { return }
       state.choices.danglingReferences = .nullify
-      add(["--on-dangling", "nullify"], for: reason)
+      add(.onDangling, state.choices.danglingReferences.rawValue, for: reason)
     case .loss(let loss): allow(loss.name, for: reason)
     case .notUnique where state.choices.duplicates == .fail:
       state.choices.duplicates = .merge
-      add(["--on-duplicate", "merge"], for: reason)
+      add(.onDuplicate, state.choices.duplicates.rawValue, for: reason)
     case .notUnique where state.choices.duplicates == .merge:
       replaceMerging(for: reason)
     case .referencesMissing where state.choices.missingReferences == .fail:
       state.choices.missingReferences = .drop
-      add(["--on-missing", "drop"], for: reason)
+      add(.onMissing, state.choices.missingReferences.rawValue, for: reason)
     case .toManyBecameToOne where state.choices.severalObjects == .fail:
       state.choices.severalObjects = .first
-      add(["--on-many", "first"], for: reason)
+      add(.onMany, state.choices.severalObjects.rawValue, for: reason)
     case .toManyBecameToOne where state.choices.duplicates == .merge:
       replaceMerging(for: reason)
     default: return
@@ -218,20 +218,21 @@ struct SuggestionSearch {
 
   /// Keeps the first of several duplicates where merging them does not help.
   private mutating func replaceMerging(for reason: MigrationFailure.Reason) {
-    guard let index = choices.firstIndex(where: { $0.words == ["--on-duplicate", "merge"] }) else {
-      return
-    }
+    let merging = MigrationOption.onDuplicate.words(state.choices.duplicates.rawValue)
+    guard let index = choices.firstIndex(where: { $0.words == merging }) else { return }
     state.choices.duplicates = .keepFirst
     let answers = choices.remove(at: index).answers
-    choices.append(.init(words: ["--on-duplicate", "keep-first"], answers: answers))
+    let words = MigrationOption.onDuplicate.words(state.choices.duplicates.rawValue)
+    choices.append(.init(words: words, answers: answers))
   }
 
   /// Keeps what the model knows nothing of, or leaves behind what cannot be kept, such as triggers.
   private mutating func answerByTables(_ reason: MigrationFailure.Reason) -> Bool {
     guard state.choices.extraTables != .drop else { return false }
     state.choices.extraTables = state.choices.extraTables == .refuse ? .keep : .drop
-    choices.removeAll { $0.words.first == "--extra-tables" }
-    add(["--extra-tables", state.choices.extraTables.rawValue], for: reason)
+    let value = state.choices.extraTables.rawValue
+    choices.removeAll { $0.words.first == MigrationOption.extraTables.words(value).first }
+    add(.extraTables, value, for: reason)
     return true
   }
 
@@ -239,13 +240,15 @@ struct SuggestionSearch {
     let allowed = state.choices.allowedLoss
     guard !allowed.isAnything, !allowed.names.contains(name) else { return }
     state.choices.allowedLoss = .init(of: allowed.names.union([name]))
-    add(["--allow-loss", name], for: reason)
+    add(.allowLoss, name, for: reason)
   }
 
-  private mutating func add(_ words: [String], for reason: MigrationFailure.Reason) {
+  private mutating func add(
+    _ option: MigrationOption, _ value: String? = nil, for reason: MigrationFailure.Reason
+  ) {
     let place = [reason.entity, reason.property].compactMap(\.self).joined(separator: ".")
     let answers = place.isEmpty ? reason.cause.words : "\(place): \(reason.cause.words)"
-    choices.append(.init(words: words, answers: answers))
+    choices.append(.init(words: option.words(value), answers: answers))
   }
 
   // MARK: The suggestion
@@ -277,5 +280,12 @@ struct SuggestionSearch {
     trial.routing.mappings = original.routing.mappings + [path]
     let found = try? await trial.prepare(trying: StoreMigration.triedObjects)
     return found?.isPossible == true ? text : nil
+  }
+}
+
+extension MigrationOption {
+  /// The option with its value, as the command line takes it.
+  fileprivate func words(_ value: String?) -> [String] {
+    ["--\(rawValue)"] + [value].compactMap(\.self)
   }
 }
