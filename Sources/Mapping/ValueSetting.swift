@@ -9,6 +9,8 @@ package struct ValueSetting: Hashable, Sendable {
     case form
     /// The expression cannot be read.
     case expression(FormatError)
+    /// The property has another expression already.
+    case repeated
   }
 
   /// The destination entity; its subentities have the property too.

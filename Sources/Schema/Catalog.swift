@@ -1,3 +1,5 @@
+import ObjectModel
+
 /// The tables of a real store and the columns of each, as SQLite lists them.
 package struct Catalog: Hashable, Sendable {
   /// The column names of each table, by its name.
@@ -122,6 +124,23 @@ extension StoreSchema {
         return found
       }
       if let other = renumbered(found, columns: columns) { return other }
+    }
+    return nil
+  }
+}
+
+extension StoreSchema {
+  /// The derived attribute that a column, as `TABLE.COLUMN`, would hold; nil for any other column.
+  package func derivedAttribute(ofColumn name: String) -> String? {
+    for table in tables {
+      for column in table.columns where "\(table.name).\(column.name)" == name {
+        guard case .attribute(let entity, let attribute) = column.role,
+          model.entity(name: entity)?.attributes.contains(where: {
+            $0.name == attribute && $0.derivation != nil
+          }) == true
+        else { return nil }
+        return "\(entity).\(attribute)"
+      }
     }
     return nil
   }

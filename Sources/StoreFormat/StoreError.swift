@@ -53,6 +53,10 @@ package struct StoreError: Error, Sendable {
     case tablesMissing([String])
     /// The store lacks these columns of its model, each as `TABLE.COLUMN`.
     case columnsMissing([String])
+    /// The store lacks the columns of these derived attributes of its model, and no others.
+    ///
+    /// A version hash does not cover the names of derived attributes, so that another model has it.
+    case derivedColumnsMissing([String])
     /// Entities with one number in `Z_PRIMARYKEY` and another one by the model.
     case numbersContradict([NumberContradiction])
     /// The file has the header of an SQLite database and is encrypted behind it.
@@ -131,7 +135,7 @@ extension StoreError: DisposedError {
     case .diskFull: .noSpace
     case .inUse, .openForWriting, .rowTooLong: .system
     case .notFound, .isFolder, .cannotRead, .notPermitted, .companionName, .hashVersionUnknown,
-      .editOutdated:
+      .editOutdated, .derivedColumnsMissing:
       .refusal
     case .changedDuringMigration, .empty, .xmlStore, .text, .unrecognized, .truncated,
       .notSalvageable, .notCoreData, .metadataUnreadable, .modelCacheUnreadable, .tablesMissing,

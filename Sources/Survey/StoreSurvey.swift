@@ -49,10 +49,21 @@ package struct StoreSurvey: Sendable {
   /// The tables that were outlined, by their root pages.
   private let outlines = Outlines()
 
+  /// What it means that columns are missing.
+  private static func problem(
+    of differences: SchemaDifferences, in schema: StoreSchema
+  ) -> StoreError.Problem {
+    let columns = differences.missingColumns
+    let derived = columns.compactMap { schema.derivedAttribute(ofColumn: $0) }
+    return derived.count == columns.count
+      ? .derivedColumnsMissing(derived) : .columnsMissing(columns)
+  }
+
   /// Surveys an open store with its own model.
   ///
-  /// - Throws: `StoreError`, with `columnsMissing` if the store lacks columns of its model, or
-  ///   with `tablesMissing`, `keysMissing`, `numbersAsTexts` or `rowNumbersMissing`.
+  /// - Throws: `StoreError`, with `columnsMissing` or `derivedColumnsMissing` if the store lacks
+  ///   columns of its model, or with `tablesMissing`, `keysMissing`, `numbersAsTexts` or
+  ///   `rowNumbersMissing`.
   package init(
     store: FilePath, access: SourceAccess, reader: StoreReader, metadata: StoreMetadata,
     model: ManagedObjectModel
@@ -69,7 +80,7 @@ package struct StoreSurvey: Sendable {
       throw StoreError(problem: .tablesMissing(differences.missingTables), store: store)
     }
     guard differences.missingColumns.isEmpty else {
-      throw StoreError(problem: .columnsMissing(differences.missingColumns), store: store)
+      throw StoreError(problem: Self.problem(of: differences, in: schema), store: store)
     }
     let keyed = try reader.tables(keyedBy: "Z_PK")
     let unkeyed = schema.keyedTables.map(\.name).filter { !keyed.contains($0) }

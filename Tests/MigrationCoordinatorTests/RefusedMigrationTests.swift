@@ -252,6 +252,19 @@ import Testing
     #expect(sentence.contains("(ZBOOK.ZYEAR, ZTAG.ZWORD)"))
   }
 
+  @Test func `a model with the same hashes and another derived attribute is no damage`()
+    async throws
+  {
+    func model(_ derived: String) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        Entity("Book", [.optional("title"), .derived(derived, from: "canonical:(title)")]))
+    }
+    let given = try GivenMigration(from: model("key"), to: model("index"), rows: 4)
+    let error = await #expect(throws: StoreError.self) { try await given.run(given.request()) }
+    #expect(error?.problem == .derivedColumnsMissing(["Book.index"]))
+    #expect(MigrationFailure(try #require(error) as any Error).exitStatus.rawValue == 78)
+  }
+
   @Test(arguments: [PropertyList.boolean(true), .integer(1), .boolean(false)])
   func `a migration that Core Data has put off is to be finished first`(
     value: PropertyList

@@ -56,6 +56,18 @@ import Testing
     try DatabaseQueue(path: "file:\(store)?immutable=1").read { try Value.fetchAll($0, sql: sql) }
   }
 
+  @Test func `a property has one expression, however often it is given`() throws {
+    #expect(try ValueSetting.read(["A.x=1", "A.y=1", "A.x=1"]).map(\.name) == ["A.x", "A.y"])
+    #expect {
+      try ValueSetting.read(["A.x=1", "A.x=2"])
+    } throws: { error in
+      guard case .settingUnreadable("A.x=2", .repeated)? = error as? MigrationError else {
+        return false
+      }
+      return true
+    }
+  }
+
   @Test(arguments: [false, true])
   func `every object gets a UUID of its own, the same by every engine and in every run`(
     isUnique: Bool

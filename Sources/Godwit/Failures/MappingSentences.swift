@@ -272,6 +272,11 @@ extension MigrationFailure {
       self.init(
         .usage,
         "\(option: .set) \(text): \(format.problem), at column \(format.column) of: \(format.text)")
+    case .repeated:
+      self.init(
+        .usage,
+        "\(option: .set) \(text): the property has another expression already: leave one of them out."
+      )
     }
   }
 

@@ -63,8 +63,8 @@ extension MigrationFailure {
       self.init(
         .damaged,
         "\(file) is encrypted behind the header of an SQLite file: decrypt it before migrating it.")
-    case .tablesMissing, .columnsMissing, .keysMissing, .numbersAsTexts, .rowNumbersMissing,
-      .numbersContradict:
+    case .tablesMissing, .columnsMissing, .derivedColumnsMissing, .keysMissing, .numbersAsTexts,
+      .rowNumbersMissing, .numbersContradict:
       self.init(schema: error)
     case .cannotRead, .outOfMemory: self.init(unreadable: error)
     case .truncated, .notSalvageable, .inUse, .openForWriting, .cannotWrite, .deviceFailed,
@@ -124,6 +124,13 @@ extension MigrationFailure {
         .damaged,
         "\(file) does not fit the version hashes in its own metadata: it lacks columns that its "
           + "model requires (\(columns.joined(separator: ", "))); restore it from a backup.")
+    case .derivedColumnsMissing(let names):
+      self.init(
+        .impossible,
+        "\(file) lacks derived attributes of the model (\(names.joined(separator: ", "))), although it "
+          + "has the version hashes of the model, which do not cover their names. Core Data would "
+          + "not migrate it, and then fail. Give the entity a hash modifier in the new version, so "
+          + "that its hash differs, and migrate to that.")
     default: self.init(access: error)
     }
   }

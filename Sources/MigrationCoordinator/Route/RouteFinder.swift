@@ -182,7 +182,10 @@ extension ValueSetting {
     var result: [ValueSetting] = []
     for text in texts {
       do throws(ValueSetting.Problem) {
-        result.append(try ValueSetting(text: text))
+        let setting = try ValueSetting(text: text)
+        let other = result.first { $0.name == setting.name }
+        guard other == nil || other == setting else { throw .repeated }
+        if other == nil { result.append(setting) }
       } catch {
         throw MigrationError.settingUnreadable(text, error)
       }
