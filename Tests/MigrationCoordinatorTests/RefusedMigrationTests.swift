@@ -3,6 +3,7 @@ import GRDB
 import Godwit
 import KeyedArchives
 import Mapping
+import ModelFiles
 import ObjectModel
 import Planning
 import StoreFormat
@@ -263,6 +264,31 @@ import Testing
     let error = await #expect(throws: StoreError.self) { try await given.run(given.request()) }
     #expect(error?.problem == .derivedColumnsMissing(["Book.index"]))
     #expect(MigrationFailure(try #require(error) as any Error).exitStatus.rawValue == 78)
+  }
+
+  @Test(arguments: [["key"], ["index"], ["key", "index"], ["index", "key"]])
+  func `of models with the same hashes the one whose columns the store has is its own`(
+    models: [String]
+  ) async throws {
+    func model(_ derived: String, _ others: Attribute...) throws -> ManagedObjectModel {
+      try ManagedObjectModel(
+        Entity(
+          "Book",
+          [.optional("title"), .derived(derived, .string, from: "canonical:(title)")]
+            + others))
+    }
+    let given = try GivenMigration(
+      from: model("index"), to: model("index", .optional("pages", .integer32)), rows: 9)
+    var request = given.request(output: given.folder.appending("New.sqlite"))
+    request.models = try models.map { name in
+      let path = given.folder.appending("\(name).mom")
+      try Files.writeFileAtomically(ModelArchive.encode(model(name)).bytes, to: path)
+      return path
+    }
+    _ = try await given.run(request)
+    let different = try StoreReader(immutable: request.destination).number(
+      sql: "SELECT count(*) FROM ZBOOK WHERE (ZINDEX IS NULL) != (ZTITLE IS NULL)")
+    #expect(different == 0)
   }
 
   @Test(arguments: [PropertyList.boolean(true), .integer(1), .boolean(false)])

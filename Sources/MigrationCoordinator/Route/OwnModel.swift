@@ -1,5 +1,6 @@
 package import ModelFiles
 package import ObjectModel
+import Schema
 package import StoreFormat
 import SystemCalls
 package import SystemPackage
@@ -8,17 +9,25 @@ package import SystemPackage
 package struct OwnModel {
   private let hashes: [String: VersionHash]
   private let library: ModelLibrary
+  /// Reads the store, whose columns distinguish models with the same hashes; nil takes the first.
+  private var reader: StoreReader?
+  /// The first model with the hashes whose derived attributes the store lacks.
+  private var unfit: (model: ManagedObjectModel, versionName: String?)?
   /// Versions that could not be read, which matters only if no other one matches.
   package private(set) var unreadable: [ModelFileError] = []
   /// The name of the version that has the hashes, or of the versions that it was merged from; nil
   /// where none was found, or only a store has the model.
   package private(set) var versionName: String?
 
-  /// Takes the version hashes in the store's metadata, by entity name, and what has been read of
-  /// models.
-  package init(_ hashes: [String: VersionHash], library: ModelLibrary = ModelLibrary()) {
+  /// Takes the version hashes in the store's metadata, by entity name, what has been read of
+  /// models, and the store.
+  package init(
+    _ hashes: [String: VersionHash], library: ModelLibrary = ModelLibrary(),
+    reader: StoreReader? = nil
+  ) {
     self.hashes = hashes
     self.library = library
+    self.reader = reader
   }
 
   /// The model with the hashes, searched for in the places and then in the store's model cache; nil
@@ -35,13 +44,16 @@ package struct OwnModel {
   /// The model with the hashes, searched for in the places and then in the store's model cache; nil
   /// if it is in none.
   ///
-  /// It may be merged from one version of each of several bundles.
+  /// It may be merged from one version of each of several bundles. Of models that differ in derived
+  /// attributes alone, which hashes do not cover, it is the first whose columns the store has; if
+  /// there is none, the first.
   ///
   /// - Parameter bundles: the versions of bundles that were searched before.
   /// - Throws: `ModelFileError`, if a place cannot be opened.
   package mutating func find(
     in places: [FilePath], besides bundles: [[ModelVersion]] = [], reader: StoreReader
   ) throws -> ManagedObjectModel? {
+    self.reader = reader
     var bundles = bundles
     for place in places {
       let found = try ModelPlace(place)
@@ -53,13 +65,29 @@ package struct OwnModel {
       }
     }
     if let merged = MergedVersion.find(hashes, in: bundles, library: library) {
-      versionName = merged.name
-      return merged.model
+      if try fits(merged.model) {
+        versionName = merged.name
+        return merged.model
+      }
+      if unfit == nil { unfit = (merged.model, merged.name) }
     }
-    return try reader.cachedModel().flatMap { model in
+    let cached = try reader.cachedModel().flatMap { model in
       Self.match(model, hashes: hashes) { try? model.versionHashes(configuration: $0) }
         ?? Self.matchAsFarAsKnown(model, hashes: hashes)
     }
+    guard let unfit else { return cached }
+    if let cached, try fits(cached) { return cached }
+    versionName = unfit.versionName
+    return unfit.model
+  }
+
+  /// Whether the store has the columns of all derived attributes.
+  private func fits(_ model: ManagedObjectModel) throws(StoreError) -> Bool {
+    guard let reader, model.hasDerivedAttributes, let schema = try? StoreSchema(model) else {
+      return true
+    }
+    let (_, differences) = schema.resolved(in: try reader.catalog())
+    return differences.missingColumns.allSatisfy { schema.derivedAttribute(ofColumn: $0) == nil }
   }
 
   /// All versions in the places that have the hashes, each with its model.
@@ -76,31 +104,38 @@ package struct OwnModel {
     return result
   }
 
-  mutating func find(
-    among versions: [ModelVersion]
-  ) throws(ModelFileError) -> ManagedObjectModel? {
+  mutating func find(among versions: [ModelVersion]) throws -> ManagedObjectModel? {
     for version in versions {
-      do {
-        let model = try library.model(of: version)
-        let found = Self.match(model, hashes: hashes) {
-          library.hashes(of: version, configuration: $0)
-        }
-        if let found {
-          versionName = version.name
-          return found
-        }
-      } catch {
-        if error.knownDisposition.contains(.workReusable) { throw error }
-        unreadable.append(error)
+      guard let found = try match(version) else { continue }
+      if try fits(found) {
+        versionName = version.name
+        return found
       }
+      if unfit == nil { unfit = (found, version.name) }
     }
     return nil
+  }
+
+  private mutating func match(
+    _ version: ModelVersion
+  ) throws(ModelFileError) -> ManagedObjectModel? {
+    do {
+      return Self.match(try library.model(of: version), hashes: hashes) {
+        library.hashes(of: version, configuration: $0)
+      }
+    } catch {
+      if error.knownDisposition.contains(.workReusable) { throw error }
+      unreadable.append(error)
+      return nil
+    }
   }
 
   /// The model of a store that has the hashes; stores that cannot be read prove nothing.
   private func find(inStores stores: [FilePath]) throws -> ManagedObjectModel? {
     for store in stores {
-      if let found = try ifReadable({ try ModelPlace.stored(in: store) }), found.hashes == hashes {
+      if let found = try ifReadable({ try ModelPlace.stored(in: store) }), found.hashes == hashes,
+        try fits(found.model)
+      {
         return found.model
       }
     }
@@ -130,6 +165,12 @@ package struct OwnModel {
     guard Set(hashes.keys) == Set(model.entities.map(\.name)) else { return nil }
     let known = model.knownVersionHashes()
     return known.allSatisfy { hashes[$0.key] == $0.value } ? model : nil
+  }
+}
+
+extension ManagedObjectModel {
+  fileprivate var hasDerivedAttributes: Bool {
+    entities.contains { $0.attributes.contains { $0.derivation != nil } }
   }
 }
 

@@ -100,7 +100,7 @@ package struct TargetModel: Sendable {
     hashes: [String: VersionHash], reader: StoreReader, others: [FilePath]
   ) throws -> (model: ManagedObjectModel, isInStoresAlone: Bool) {
     if hashes == self.hashes { return (model, false) }
-    var search = OwnModel(hashes, library: library)
+    var search = OwnModel(hashes, library: library, reader: reader)
     if let found = try search.find(among: bundles.flatMap(\.self)) { return (found, false) }
     if let found = try search.find(in: others, besides: bundles, reader: reader) {
       return (found, search.versionName == nil)
