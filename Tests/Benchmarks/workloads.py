@@ -371,7 +371,7 @@ def _(lab):
     step = lab.step([thing(FIVE)], [thing(FIVE, MORE)], lab.scaled(1_000_000))
     result = step.result()
     return step.case(step.command("verify", step.store, result, "--models", step.bundle,
-                                  says="as they should be"), checked(result))
+                                  says="rows as expected"), checked(result))
 
 
 @workload("verify-full", "one attribute more, --verify full")
