@@ -321,8 +321,7 @@ let package = Package(
       of: "Inspection",
       [
         "Godwit", "ModelFiles", "ObjectModel", "Schema", "StoreFormat", "StoreGenerator",
-        "TestSupport",
-        "Expressions", .grdb, .systemPackage,
+        "TestSupport", "Expressions", .grdb, .systemPackage,
       ]),
     .tests(
       of: "MigrationWorker",

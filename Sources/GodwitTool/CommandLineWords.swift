@@ -4,7 +4,7 @@ import Mapping
 /// Options and commands as the command line has them.
 struct CommandLineWords: AdviceWords {
   func option(_ option: MigrationOption, _ value: String?) -> String {
-    let word = "--\(option.rawValue)"
+    let word = option.flag
     return value.map { "\(word) \(MigrationSuggestion.text([$0]))" } ?? word
   }
 

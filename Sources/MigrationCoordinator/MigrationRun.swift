@@ -133,7 +133,7 @@ package struct MigrationRun: Sendable {
         if !workspace.isTemporary { workspace.keepsByCopy = try workspace.findsNoLinks() }
       }
       try desk.prepareSwap()
-      var report = try await prepareAndMigrate(target, workspace: workspace, work: &work)
+      var report = try await publishAndMigrate(target, workspace: workspace, work: &work)
       if work.isOwn { report.handoverNotes += remove(workspace) }
       desk.removeSwapFile()
       return report
@@ -212,9 +212,8 @@ package struct MigrationRun: Sendable {
     return notes
   }
 
-  /// Surveys the store and finds the stages; then makes the result, or copies a store that is
-  /// current.
-  private func prepareAndMigrate(
+  /// Migrates, and publishes the progress if there is a work folder.
+  private func publishAndMigrate(
     _ target: TargetModel, workspace: Workspace, work: inout FoundWork
   ) async throws -> MigrationReport {
     let reporter =
@@ -224,10 +223,12 @@ package struct MigrationRun: Sendable {
         memory: request.memory, logger: logger, progress: progress)
       : ProgressReporter(desk: desk, recorder: recorder)
     return try await reporter.whilePublishing {
-      try await prepareAndMigrate(target, workspace: workspace, work: &work, reporter: $0)
+      try await prepareAndMigrate(target, workspace: workspace, work: &work, reporter: reporter)
     }
   }
 
+  /// Surveys the store and finds the stages; then makes the result, or copies a store that is
+  /// current.
   private func prepareAndMigrate(
     _ target: TargetModel, workspace: Workspace, work: inout FoundWork, reporter: ProgressReporter
   ) async throws -> MigrationReport {

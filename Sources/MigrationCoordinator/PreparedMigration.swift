@@ -77,7 +77,7 @@ package struct PreparedMigration: Sendable {
     guard !repairs.isEmpty else { return found }
     let oldNames = request.discardsOld ? try OldExternalFiles.named(in: survey) : nil
     let access = try survey.access.copied(snapshot)
-    let outcome = try repair.repair(access.readable, by: repairs)
+    let outcome = try repair.apply(repairs, to: access.readable)
     var result = try PreparedMigration(
       request: request, target: target, survey: survey.reading(access))
     result.oldNames = oldNames

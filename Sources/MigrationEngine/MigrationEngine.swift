@@ -1,6 +1,4 @@
 package import Planning
-import RowPrograms
-import StoreFormat
 
 /// One way to make the rows of a result: a planner, a shard writer and an assembler.
 ///

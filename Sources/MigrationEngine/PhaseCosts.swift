@@ -1,4 +1,3 @@
-import Planning
 package import Schema
 
 /// What the phases of a stage cost in an engine: seconds on two cores and a fast disk of 2025.

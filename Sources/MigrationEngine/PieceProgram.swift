@@ -1,7 +1,7 @@
 package import Planning
 package import RowPrograms
 
-/// What makes the rows of a piece.
+/// The program of a piece: that of a table of objects, or of a join table.
 package enum PieceProgram {
   case table(TableProgram)
   case join(JoinProgram)

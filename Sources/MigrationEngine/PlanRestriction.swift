@@ -1,4 +1,4 @@
-/// What the second plan of a stage avoids.
+/// A method that the second plan of a stage avoids.
 package enum PlanRestriction: String, Codable, Sendable {
   /// Taking over b-trees of the source unchanged, or leaving them where they are.
   case movesNothing

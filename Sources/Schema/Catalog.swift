@@ -130,18 +130,19 @@ extension StoreSchema {
 }
 
 extension StoreSchema {
-  /// The derived attribute that a column, as `TABLE.COLUMN`, would hold; nil for any other column.
-  package func derivedAttribute(ofColumn name: String) -> String? {
-    for table in tables {
-      for column in table.columns where "\(table.name).\(column.name)" == name {
-        guard case .attribute(let entity, let attribute) = column.role,
-          model.entity(name: entity)?.attributes.contains(where: {
-            $0.name == attribute && $0.derivation != nil
-          }) == true
+  /// The derived attributes whose columns are among those missing from a store.
+  package func derivedAttributes(missingBy differences: SchemaDifferences) -> [String] {
+    let missing = Set(differences.missingColumns)
+    if missing.isEmpty { return [] }
+    return tables.flatMap { table in
+      table.columns.compactMap { column in
+        guard missing.contains("\(table.name).\(column.name)"),
+          case .attribute(let entity, let name) = column.role,
+          model.entity(name: entity)?.attributes.first(where: { $0.name == name })?.derivation
+            != nil
         else { return nil }
-        return "\(entity).\(attribute)"
+        return "\(entity).\(name)"
       }
     }
-    return nil
   }
 }

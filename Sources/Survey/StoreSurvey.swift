@@ -54,7 +54,7 @@ package struct StoreSurvey: Sendable {
     of differences: SchemaDifferences, in schema: StoreSchema
   ) -> StoreError.Problem {
     let columns = differences.missingColumns
-    let derived = columns.compactMap { schema.derivedAttribute(ofColumn: $0) }
+    let derived = schema.derivedAttributes(missingBy: differences)
     return derived.count == columns.count
       ? .derivedColumnsMissing(derived) : .columnsMissing(columns)
   }

@@ -222,13 +222,13 @@ extension MigrationFailure {
     let opening =
       first.flatMap { $0.exitStatus == .damaged ? $0.sentences : nil }
       ?? ["\(error.store) is damaged: restore it from a backup, or \(Self.wayOut)"]
-    let told = error.findings.prefix(Self.findingsShown).map { finding in
+    let shown = error.findings.prefix(Self.findingsShown).map { finding in
       finding.table.map { "\($0): \(finding.text)." } ?? "\(finding.text)."
     }
-    let left = error.findings.count - told.count
+    let left = error.findings.count - shown.count
     self.init(
       .damaged, at: error.store,
-      opening + told + (left > 0 ? ["and \(left) more, by SQLite's integrity_check."] : []))
+      opening + shown + (left > 0 ? ["and \(left) more, by SQLite's integrity_check."] : []))
   }
 
   private static let findingsShown = 20

@@ -100,15 +100,15 @@ public struct StoreMigration: Sendable {
     /// if they cover the migration, SQL otherwise.
     public static let automatic = Self(name: nil)
     /// Always SQL.
-    public static let sql = Self(name: EngineName.sql)
+    public static let sql = Self(name: .sql)
     /// Pages wherever they cover the migration.
-    public static let pages = Self(name: EngineName.pages)
+    public static let pages = Self(name: .pages)
     /// A clone of the store in which only what changes is made, wherever some of it stays as it is.
-    public static let clone = Self(name: EngineName.clone)
+    public static let clone = Self(name: .clone)
     /// An edit of the store itself, in place, wherever some of it stays as it is.
-    public static let edit = Self(name: EngineName.edit)
+    public static let edit = Self(name: .edit)
     /// Mapping models object by object, even if rows would do.
-    public static let objects = Self(name: EngineName.objects)
+    public static let objects = Self(name: .objects)
 
     /// `automatic`, and all engines that there are.
     public static var allCases: [Self] { [automatic] + EngineList.names.map { Self(name: $0) } }

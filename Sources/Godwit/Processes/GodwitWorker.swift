@@ -1,6 +1,5 @@
 import Foundation
 import MigrationCoordinator
-import MigrationStatus
 import MigrationWorker
 import ObjectMigration
 import Planning

@@ -16,7 +16,7 @@ enum WorkerDispatch {
 
   /// Keeps standard output for messages to the coordinator.
   ///
-  /// What policies print goes to standard error then, and the parent alone stops this process.
+  /// Policies then print to standard error, and only the parent stops this process.
   ///
   /// - Returns: the descriptor for messages.
   static func takeStandardOutput() throws -> FileDescriptor {

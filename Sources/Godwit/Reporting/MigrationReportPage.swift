@@ -83,9 +83,9 @@ extension MigrationReport {
   /// What was verified before the result took its place.
   var verificationSentence: String {
     let accounts = "The numbers of rows in and out agree, with the exceptions below."
-    return switch (wasVerifiedFully, engine?.rawValue) {
+    return switch (wasVerifiedFully, engine) {
     case (nil, _): "The new store is a copy of the old one."
-    case (true?, "clone"?), (true?, "edit"?):
+    case (true?, .clone?), (true?, .edit?):
       "\(accounts) In the changed tables, the digests of the rows that workers wrote and of the "
         + "rows in the result are equal. SQLite's integrity_check read the whole store and found "
         + "nothing."
@@ -93,10 +93,10 @@ extension MigrationReport {
       "\(accounts) The finished store was read again through SQLite: the digests of all rows are "
         + "equal to those of the rows that workers read, and SQLite's integrity_check found "
         + "nothing."
-    case (false?, "pages"?):
+    case (false?, .pages?):
       "\(accounts) Every leaf page was read again after writing. Keys ascend throughout each "
         + "table, and the numbers of rows and index entries agree."
-    case (false?, "clone"?), (false?, "edit"?):
+    case (false?, .clone?), (false?, .edit?):
       "\(accounts) In the changed tables, the digests of the rows that workers wrote and of the "
         + "rows in the result are equal, and SQLite's quick_check found nothing. The other tables "
         + "were not changed, and not read."

@@ -230,9 +230,8 @@ struct SuggestionSearch {
   private mutating func answerByTables(_ reason: MigrationFailure.Reason) -> Bool {
     guard state.choices.extraTables != .drop else { return false }
     state.choices.extraTables = state.choices.extraTables == .refuse ? .keep : .drop
-    let value = state.choices.extraTables.rawValue
-    choices.removeAll { $0.words.first == MigrationOption.extraTables.words(value).first }
-    add(.extraTables, value, for: reason)
+    choices.removeAll { $0.words.first == MigrationOption.extraTables.flag }
+    add(.extraTables, state.choices.extraTables.rawValue, for: reason)
     return true
   }
 
@@ -285,7 +284,8 @@ struct SuggestionSearch {
 
 extension MigrationOption {
   /// The option with its value, as the command line takes it.
-  fileprivate func words(_ value: String?) -> [String] {
-    ["--\(rawValue)"] + [value].compactMap(\.self)
-  }
+  fileprivate func words(_ value: String?) -> [String] { [flag] + [value].compactMap(\.self) }
+
+  /// The option, as the command line takes it.
+  package var flag: String { "--\(rawValue)" }
 }

@@ -138,8 +138,7 @@ struct RowCheck {
     let unique = destination.lineage(of: new).flatMap(\.uniquenessConstraints).filter { names in
       let own = origins(entityMapping, names)
       let isComputed = own.contains { if case .computed? = $0 { true } else { false } }
-      return !isComputed && isAlone(entityMapping)
-        && others.allSatisfy { isAlone($0) && origins($0, names) == own }
+      return !isComputed && others.allSatisfy { isAlone($0) && origins($0, names) == own }
     }
     return narrowings(entityMapping, old: old, new: new)
       + valuesLeftOut(by: entityMapping, old: old, new: new)

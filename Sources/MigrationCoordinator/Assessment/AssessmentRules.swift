@@ -1,4 +1,4 @@
-/// What an assessment counts in addition to the conditions of its steps.
+/// The rules by which an assessment counts more than the conditions of its steps.
 struct AssessmentRules: Sendable {
   /// Whether every row is searched for entities that the model does not have, for odd values and
   /// for broken constraints that stay.

@@ -116,13 +116,15 @@ struct ConditionChecker {
       reason: .condition(
         try refused(condition, question), count: count, keys: try self.keys(keys)),
       entity: declaringEntity(of: condition), property: condition.property)
-    let sources = mapping.entityMappings.filter {
-      $0.destinationEntityName == condition.destinationEntity
-    }.compactMap(\.sourceEntityName)
-    if case .rows = question, Set(sources).count > 1 {
+    if case .rows = question, hasSeveralSources(condition.destinationEntity) {
       refusal.sourceEntity = condition.sourceEntity
     }
     return refusal
+  }
+
+  private func hasSeveralSources(_ entity: String) -> Bool {
+    let makers = mapping.entityMappings.filter { $0.destinationEntityName == entity }
+    return Set(makers.compactMap(\.sourceEntityName)).count > 1
   }
 
   /// The number of rows from which a constraint is left to its index; fewer are checked fast.

@@ -8,8 +8,6 @@ package import RowPrograms
 package import Schema
 import StoreFormat
 import Survey
-import SystemCalls
-import SystemPackage
 
 /// Whether and how a surveyed store can be migrated by row programs, in one step or several at
 /// once.

@@ -60,7 +60,7 @@ struct DefectRepair {
   }
 
   /// Repairs a copy of the surveyed store.
-  func repair(_ copy: FilePath, by repairs: [Repair]) throws -> Outcome {
+  func apply(_ repairs: [Repair], to copy: FilePath) throws -> Outcome {
     let open = survey.schema.refusals(of: survey.schema.keptTriggers)
     guard open.isEmpty else { throw MigrationError.impossible(store: survey.store, open) }
     let search = DefectSearch(survey: survey)

@@ -1,7 +1,6 @@
 import MigrationStatus
 import Planning
 import Synchronization
-import SystemCalls
 
 /// The records of all work orders of a stage, as the status file gets them.
 ///
@@ -9,7 +8,7 @@ import SystemCalls
 /// machine's clock, since workers may run on others.
 final class OrderBoard: Sendable {
   private struct State {
-    var parts: [Int: OrderRecord] = [:]
+    var records: [Int: OrderRecord] = [:]
     var changed: Set<Int> = []
   }
 
@@ -20,11 +19,11 @@ final class OrderBoard: Sendable {
     state.withLock { state in
       state = State()
       for order in plan.workOrders {
-        var part = OrderRecord(
+        var record = OrderRecord(
           workOrder: UInt32(order.number), partition: UInt32(order.partition),
           rowsTotal: UInt64(order.rows), bytesTotal: UInt64(order.bytes))
-        if finished.contains(order.number) { part.finish() }
-        state.parts[order.number] = part
+        if finished.contains(order.number) { record.finish() }
+        state.records[order.number] = record
         state.changed.insert(order.number)
       }
     }
@@ -33,9 +32,9 @@ final class OrderBoard: Sendable {
   /// Changes the record of a work order, unless the plan has none of the number.
   func change(_ order: Int, _ body: (inout OrderRecord) -> Void) {
     state.withLock { state in
-      guard var part = state.parts[order] else { return }
-      body(&part)
-      state.parts[order] = part
+      guard var record = state.records[order] else { return }
+      body(&record)
+      state.records[order] = record
       state.changed.insert(order)
     }
   }
@@ -44,7 +43,7 @@ final class OrderBoard: Sendable {
   func flush(to file: StatusFile) {
     let changed = state.withLock { state in
       defer { state.changed = [] }
-      return state.changed.sorted().compactMap { state.parts[$0] }
+      return state.changed.sorted().compactMap { state.records[$0] }
     }
     if !changed.isEmpty { file.write(parts: changed) }
   }

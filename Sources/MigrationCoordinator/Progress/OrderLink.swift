@@ -23,44 +23,44 @@ package final class OrderLink: WorkerLink {
   /// Records that a worker has started; `process` is the one that this machine sees of it.
   package func begin(process: Int32) {
     let now = WallClock.now()
-    change { part in
-      part.attempt = UInt32(document.attempt) - 1
-      part.start(
+    change { record in
+      record.attempt = UInt32(document.attempt) - 1
+      record.start(
         process: process, processStart: Processes.startTime(of: process) ?? 0, at: now)
-      part.table = document.order.pieces.first?.destinationTable ?? ""
-      part.memoryLimit = UInt64(clamping: document.memory)
+      record.table = document.order.pieces.first?.destinationTable ?? ""
+      record.memoryLimit = UInt64(clamping: document.memory)
     }
   }
 
   /// Records the progress of the worker.
   package func report(_ progress: WorkProgress) {
     let now = WallClock.now()
-    change { part in
-      if progress.rows != part.rowsDone { part.progressAt = now }
-      part.heartbeatAt = now
-      (part.rowsDone, part.bytesDone) = (progress.rows, progress.bytes)
-      part.bytesHighest = max(part.bytesHighest, progress.bytes)
-      (part.lastKey, part.table) = (progress.lastKey, progress.table)
-      part.isPaused = progress.isPaused
-      part.peakMemory = max(part.peakMemory, progress.peakMemory)
+    change { record in
+      if progress.rows != record.rowsDone { record.progressAt = now }
+      record.heartbeatAt = now
+      (record.rowsDone, record.bytesDone) = (progress.rows, progress.bytes)
+      record.bytesHighest = max(record.bytesHighest, progress.bytes)
+      (record.lastKey, record.table) = (progress.lastKey, progress.table)
+      record.isPaused = progress.isPaused
+      record.peakMemory = max(record.peakMemory, progress.peakMemory)
     }
   }
 
   /// Records why the attempt failed, and the signal that ended the worker, 0 for none.
   package func fail(_ text: String, signal: Int32 = 0) {
-    change { part in
-      (part.state, part.isPaused) = (.failed, false)
-      if !text.isEmpty { part.error = text }
-      part.exitSignal = signal
-      part.heartbeatAt = WallClock.now()
+    change { record in
+      (record.state, record.isPaused) = (.failed, false)
+      if !text.isEmpty { record.error = text }
+      record.exitSignal = signal
+      record.heartbeatAt = WallClock.now()
     }
   }
 
   /// Records that the shard is complete.
   func end() {
-    change { part in
-      part.finish()
-      (part.isPaused, part.heartbeatAt) = (false, WallClock.now())
+    change { record in
+      record.finish()
+      (record.isPaused, record.heartbeatAt) = (false, WallClock.now())
     }
   }
 

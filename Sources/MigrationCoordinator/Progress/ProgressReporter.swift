@@ -243,11 +243,9 @@ final class ProgressReporter: Sendable {
   }
 
   /// Publishes while `body` runs; then the last state is published, and no file is open any more.
-  func whilePublishing<Result>(
-    _ body: (ProgressReporter) async throws -> Result
-  ) async throws -> Result {
+  func whilePublishing<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
-      let result = try await body(self)
+      let result = try await body()
       await end()
       return result
     } catch {

@@ -42,7 +42,7 @@ package struct ExpectedMigration: Sendable {
       let folder = try TemporaryFolder()
       return (folder.path.appending("repaired.sqlite"), folder)
     }
-    repaired = try repair.repair(access.readable, by: repairs).defects
+    repaired = try repair.apply(repairs, to: access.readable).defects
     self.survey = try StoreSurvey(
       store: survey.store, access: access, reader: StoreReader(immutable: access.readable),
       metadata: survey.metadata, model: survey.model)
@@ -73,7 +73,7 @@ package struct ExpectedMigration: Sendable {
       survey: survey, choices: request.defectChoices, stage: stage, number: place + 2)
     let repairs = try repair.repairs()
     survey.access.release()
-    if !repairs.isEmpty { _ = try repair.repair(store, by: repairs) }
+    if !repairs.isEmpty { _ = try repair.apply(repairs, to: store) }
   }
 
   /// The choices that the store gives occasion for and that the request does not make.

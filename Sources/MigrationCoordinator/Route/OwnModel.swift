@@ -65,11 +65,7 @@ package struct OwnModel {
       }
     }
     if let merged = MergedVersion.find(hashes, in: bundles, library: library) {
-      if try fits(merged.model) {
-        versionName = merged.name
-        return merged.model
-      }
-      if unfit == nil { unfit = (merged.model, merged.name) }
+      if let model = try taken(merged.model, named: merged.name) { return model }
     }
     let cached = try reader.cachedModel().flatMap { model in
       Self.match(model, hashes: hashes) { try? model.versionHashes(configuration: $0) }
@@ -87,7 +83,20 @@ package struct OwnModel {
       return true
     }
     let (_, differences) = schema.resolved(in: try reader.catalog())
-    return differences.missingColumns.allSatisfy { schema.derivedAttribute(ofColumn: $0) == nil }
+    return schema.derivedAttributes(missingBy: differences).isEmpty
+  }
+
+  /// The model of a version if the store has its derived attributes; the first other one is kept
+  /// for want of a better one.
+  private mutating func taken(
+    _ model: ManagedObjectModel, named name: String?
+  ) throws(StoreError) -> ManagedObjectModel? {
+    if try fits(model) {
+      versionName = name
+      return model
+    }
+    if unfit == nil { unfit = (model, name) }
+    return nil
   }
 
   /// All versions in the places that have the hashes, each with its model.
@@ -107,11 +116,7 @@ package struct OwnModel {
   mutating func find(among versions: [ModelVersion]) throws -> ManagedObjectModel? {
     for version in versions {
       guard let found = try match(version) else { continue }
-      if try fits(found) {
-        versionName = version.name
-        return found
-      }
-      if unfit == nil { unfit = (found, version.name) }
+      if let model = try taken(found, named: version.name) { return model }
     }
     return nil
   }

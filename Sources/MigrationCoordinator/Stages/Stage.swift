@@ -1,7 +1,5 @@
 package import Mapping
 package import Planning
-import RowPrograms
-import Schema
 import Survey
 
 /// Steps of a route that run over the data at once, from one store to the next.

@@ -1,12 +1,10 @@
 import Foundation
 import MigrationEngine
-import ModelFiles
 import ObjectModel
 import Planning
 import Schema
 import StoreFormat
 import Survey
-import Synchronization
 
 /// What the result of a stage has besides rows, and what the model in it lacks.
 struct StageFrame {

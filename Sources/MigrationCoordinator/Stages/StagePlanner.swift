@@ -2,7 +2,6 @@ import Mapping
 import Planning
 import RowPrograms
 import Schema
-import Survey
 
 /// Cuts a route into stages.
 struct StagePlanner {

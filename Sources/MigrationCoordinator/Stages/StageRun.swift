@@ -267,7 +267,7 @@ extension StageInput {
     freeBytes = folder.flatMap { try? Int64(clamping: Files.freeSpace(at: $0)) }
   }
 
-  /// What an engine would take: disk, and estimated seconds, which depend on the machine.
+  /// The disk that an engine would need, and the estimated seconds, which depend on the machine.
   func need(
     of type: any MigrationEngine.Type, for request: MigrationRequest
   ) throws -> (need: DiskNeed, costs: Double) {

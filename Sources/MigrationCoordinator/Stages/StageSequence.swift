@@ -219,7 +219,7 @@ struct StageSequence {
         try await StageRun(
           request: own, survey: survey, stage: stage,
           workspace: workspace, launcher: launcher, logger: logger
-        ).run($0)
+        ).run(inner)
       }
     } catch {
       throw explained(error, stage: stage)
@@ -257,7 +257,7 @@ struct StageSequence {
       survey: survey, choices: request.defectChoices, stage: stage, number: number)
     let repairs = try repair.repairs()
     survey.access.release()
-    return repairs.isEmpty ? none : try repair.repair(result, by: repairs)
+    return repairs.isEmpty ? none : try repair.apply(repairs, to: result)
   }
 
   /// The contents of a stage's store, which may not have its name yet.

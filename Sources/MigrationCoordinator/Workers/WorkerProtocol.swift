@@ -1,7 +1,4 @@
-import Planning
 package import Subprocess
-import SystemCalls
-import SystemPackage
 
 /// The command line and the exit statuses of workers, as both sides use them.
 package enum WorkerProtocol {

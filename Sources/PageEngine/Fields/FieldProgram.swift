@@ -423,8 +423,8 @@ package final class FieldProgram {
     case .keyed:
       let (inner, untaken) = keyed[Int(step.list)]
       if field.isInteger {
-        guard let isDropped = untaken.contains(field.integer) else { return nil }
-        if isDropped { return .null }
+        guard let isUntaken = untaken.contains(field.integer) else { return nil }
+        if isUntaken { return .null }
       } else if !field.isNull {
         return nil
       }
