@@ -65,7 +65,7 @@ package final class StoreExporter {
   ///   - total: an estimate of the rows of all tables.
   ///   - progress: called from time to time.
   /// - Throws: `StoreError`, `SystemCallError` or `Errno`, and errors of `progress`.
-  package func run(total: Int64, progress: Progress) throws -> ExportManifest {
+  package func export(total: Int64, progress: Progress) throws -> ExportManifest {
     self.total = total
     guard format == .sqlite else {
       try export(to: nil, progress: progress)
@@ -95,13 +95,13 @@ package final class StoreExporter {
     try reader.connection.perform { db in
       defer { values.close() }
       for scan in plan.scans {
-        try run(scan, db: db, database: database, progress: progress)
+        try write(scan, db: db, database: database, progress: progress)
       }
     }
     for target in targets { try target.sink.close() }
   }
 
-  private func run(
+  private func write(
     _ scan: ExportScan, db: Database, database: Database?, progress: Progress
   ) throws {
     var known: [Int64: Target] = [:]
@@ -138,7 +138,7 @@ package final class StoreExporter {
       let rest = try ExportPlan.strays(
         in: scan.table, known: scan.entityNumbers, db: db)
     else { return }
-    try run(rest, db: db, database: database, progress: progress)
+    try write(rest, db: db, database: database, progress: progress)
   }
 
   private func write(_ statement: RawStatement, to target: Target) throws {

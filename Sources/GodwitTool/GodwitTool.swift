@@ -93,8 +93,8 @@ struct RootCommand: AsyncParsableCommand {
         return try Terminal.requireAnswered()
       }
       let arguments = LossOptions.completed(given)
-      if let command = parsedAlone(arguments) { return try await run(command) }
-      try await run(arguments)
+      if let command = parsedAlone(arguments) { return try await perform(command) }
+      try await perform(arguments)
     } catch {
       let isUsage = exitCode(for: error) == .validationFailure || given.first == "help"
       let options = given.prefix { $0 != "--" }
@@ -150,7 +150,7 @@ extension AsyncParsableCommand {
     await Advice.$words.withValue(CommandLineWords()) {
       do {
         try ToolProcess.prepare()
-        try await run(nil)
+        try await perform(nil)
       } catch {
         end(error, as: .text)
       }
@@ -158,11 +158,11 @@ extension AsyncParsableCommand {
   }
 
   /// Runs the command that the arguments name; those of the process where there are none.
-  fileprivate static func run(_ arguments: [String]?) async throws {
-    try await run(parseAsRoot(arguments))
+  fileprivate static func perform(_ arguments: [String]?) async throws {
+    try await perform(parseAsRoot(arguments))
   }
 
-  fileprivate static func run(_ parsed: any ParsableCommand) async throws {
+  fileprivate static func perform(_ parsed: any ParsableCommand) async throws {
     var command = parsed
     if var asynchronous = command as? any AsyncParsableCommand {
       try await asynchronous.run()

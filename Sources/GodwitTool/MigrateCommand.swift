@@ -168,7 +168,7 @@ struct MigrateCommand: AsyncParsableCommand {
     log?.show(.begun(store: store, destination: output ?? store))
     let result: StoreMigration.Result
     do {
-      result = try await Self.run(migration, loggingTo: log)
+      result = try await Self.result(of: migration, loggingTo: log)
     } catch {
       let failure = MigrationFailure(error)
       let reports: [() throws -> Void] = files.map { file in { try file.write(failure) } }
@@ -269,8 +269,8 @@ struct MigrateCommand: AsyncParsableCommand {
   }
 
   /// Migrates the store; SIGINT and SIGTERM cancel the migration.
-  private static func run(
-    _ migration: StoreMigration, loggingTo log: EventLog?
+  private static func result(
+    of migration: StoreMigration, loggingTo log: EventLog?
   ) async throws -> StoreMigration.Result {
     let bar = ProgressBar()
     defer { bar.clear() }

@@ -19,7 +19,7 @@ package struct ObjectComparison {
   /// - Parameters:
   ///   - limit: how many differences are kept; all are counted.
   ///   - progress: is called with the name of each table before it is read.
-  package func run(
+  package func differences(
     limit: Int, progress: (_ table: String) -> Void = { _ in }
   ) throws -> StoreDifferences {
     var result = StoreDifferences(limit: limit)
@@ -33,7 +33,7 @@ package struct ObjectComparison {
         continue
       }
       var merge = try TableMerge(table, first: first, second: second)
-      try merge.run(&result)
+      try merge.compareRows(into: &result)
       for column in merge.moved.sorted() {
         try compareOrder(of: table.columns[column], in: table, &result)
       }
@@ -78,7 +78,7 @@ package struct ObjectComparison {
     guard let owner else { return }
     let place = OrderMerge.Place(
       table: table.name, owner: owner.name, member: "Z_PK", order: column.name)
-    try merge.run(place, of: first, place, of: second, &result)
+    try merge.compare(place, of: first, place, of: second, into: &result)
   }
 
   // MARK: Pairs
@@ -96,21 +96,21 @@ package struct ObjectComparison {
       }
     }
     var merge = PairMerge(table, other, readers: (first, second))
-    try merge.run(&result)
+    try merge.comparePairs(into: &result)
     // The column of one end has the places in the relationship of the other.
     if merge.isMoved.second, let place = Self.place(table, table.first, table.second),
       let otherPlace = Self.place(other, other.first, other.second)
     {
       let order = OrderMerge(
         entity: table.first.entityName, relationship: table.first.relationshipName)
-      try order.run(place, of: first, otherPlace, of: second, &result)
+      try order.compare(place, of: first, otherPlace, of: second, into: &result)
     }
     if merge.isMoved.first, let place = Self.place(table, table.second, table.first),
       let otherPlace = Self.place(other, other.second, other.first)
     {
       let order = OrderMerge(
         entity: table.second.entityName, relationship: table.second.relationshipName)
-      try order.run(place, of: first, otherPlace, of: second, &result)
+      try order.compare(place, of: first, otherPlace, of: second, into: &result)
     }
   }
 

@@ -20,9 +20,9 @@ struct OrderMerge {
   let relationship: String
 
   /// Notes each owner of whose members the order alone differs.
-  func run(
+  func compare(
     _ first: Place, of reader: ObjectReader, _ second: Place, of other: ObjectReader,
-    _ result: inout StoreDifferences
+    into result: inout StoreDifferences
   ) throws {
     let one = try Members(first, reader: reader)
     let two = try Members(second, reader: other)

@@ -49,7 +49,7 @@ struct PairMerge {
   }
 
   /// Compares all pairs.
-  mutating func run(_ result: inout StoreDifferences) throws {
+  mutating func comparePairs(into result: inout StoreDifferences) throws {
     let left = try Self.pairs(of: first, reader: readers.first)
     let right = try Self.pairs(of: second, reader: readers.second)
     defer {

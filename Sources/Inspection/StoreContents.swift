@@ -174,7 +174,7 @@ package struct StoreContents: Sendable {
         let second = ObjectReader(db: otherDB, schema: other.schema, support: other.support)
         defer { second.close() }
         do {
-          return try ObjectComparison(first, second).run(limit: limit, progress: progress)
+          return try ObjectComparison(first, second).differences(limit: limit, progress: progress)
         } catch let error as DatabaseError {
           // The connection that failed last knows of it; the other one had a row, or its end.
           let isOther = otherDB.lastErrorCode.primaryResultCode == error.resultCode

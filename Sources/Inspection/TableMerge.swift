@@ -64,7 +64,7 @@ struct TableMerge {
   }
 
   /// Compares all rows.
-  mutating func run(_ result: inout StoreDifferences) throws {
+  mutating func compareRows(into result: inout StoreDifferences) throws {
     var (one, other) = (try first.next(), try second.next())
     while one != nil || other != nil {
       switch (one, other) {

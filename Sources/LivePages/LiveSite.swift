@@ -44,7 +44,7 @@ public struct LiveSite: Sendable {
   }
 
   /// Keeps itself up to date until it is cancelled.
-  public func run() async { await board.run() }
+  public func run() async { await board.refreshUntilCancelled() }
 
   /// Looks through the folders once.
   func refresh() async { await board.refresh() }

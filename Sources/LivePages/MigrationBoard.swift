@@ -33,7 +33,7 @@ actor MigrationBoard {
   init(_ folders: [FilePath], key: String?) { (self.folders, self.key) = (folders, key) }
 
   /// Looks through the folders again and again, until it is cancelled.
-  func run() async {
+  func refreshUntilCancelled() async {
     while !Task.isCancelled {
       let start = ContinuousClock.now
       await refresh()

@@ -31,7 +31,7 @@ package struct MigrationRun: Sendable {
   /// - Throws: `MigrationError`, `StoreError` and the errors of models and mappings. After
   ///   `interrupted` the same request resumes; after any other the work folder is removed, unless a
   ///   later run can use its work.
-  package static func run(
+  package static func migrate(
     _ request: MigrationRequest, launcher: any WorkerLauncher = ProcessLauncher(), logger: Logger,
     words: OutcomeWords = .plain, recorder: RunRecorder = RunRecorder(),
     progress: @escaping @Sendable (StatusSnapshot) -> Void = { _ in }
@@ -95,7 +95,7 @@ package struct MigrationRun: Sendable {
     var isShortRun = isShortRun
     if isShortRun, let temporary = try temporaryWorkspace() {
       do {
-        return try await run(in: temporary, target: target)
+        return try await makeReport(in: temporary, target: target)
       } catch is Workspace.NeedsFolder {
         isShortRun = false
       }
@@ -109,7 +109,7 @@ package struct MigrationRun: Sendable {
     if request.output == nil {
       try KeptStores(of: request.store).removeUnfinished(shared: request.shared)
     }
-    return try await run(in: workspace, wasSwapped: recovery == .ended, target: target)
+    return try await makeReport(in: workspace, wasSwapped: recovery == .ended, target: target)
   }
 
   /// The target's model, which migrations of many stores share.
@@ -120,7 +120,7 @@ package struct MigrationRun: Sendable {
   }
 
   /// Makes the report in a workspace, which is removed at the end unless a later run resumes.
-  private func run(
+  private func makeReport(
     in workspace: Workspace, wasSwapped: Bool = false, target: TargetModel
   ) async throws -> MigrationReport {
     var workspace = workspace
@@ -331,7 +331,7 @@ package struct MigrationRun: Sendable {
       request: prepared.request, survey: survey, stages: stages, workspace: workspace,
       launcher: launcher,
       logger: logger
-    ).run(reporter)
+    ).makeResult(reporter)
     var report = made.last.report
     let listsDangling = defects.contains { $0.kind == .dangling }
     if !listsDangling, !report.danglingReferences.isEmpty {

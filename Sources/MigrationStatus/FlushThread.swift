@@ -21,13 +21,13 @@ package final class FlushThread: @unchecked Sendable {
     let thread = Thread { [self] in
       // Only a thread that runs has a name that the system knows.
       Thread.current.name = "godwit-status"
-      run(seconds, flush: flush)
+      flushUntilStopped(every: seconds, flush: flush)
     }
     thread.stackSize = 512 << 10
     thread.start()
   }
 
-  private func run(_ seconds: Double, flush: () -> Void) {
+  private func flushUntilStopped(every seconds: Double, flush: () -> Void) {
     condition.lock()
     while true {
       if !isWoken && !isStopping {

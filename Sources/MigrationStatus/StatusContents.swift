@@ -28,7 +28,7 @@ struct StatusContents {
   }
 
   /// The record of the run, nil before it is first written.
-  static func run(in reader: LMDBReader) throws(StatusError) -> RunRecord? {
+  static func runRecord(in reader: LMDBReader) throws(StatusError) -> RunRecord? {
     guard let bytes = try value(at: StatusFile.runKey, of: "run", in: reader) else { return nil }
     return try decode(bytes, path: reader.path)
   }

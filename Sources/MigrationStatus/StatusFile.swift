@@ -76,7 +76,7 @@ package final class StatusFile: Sendable {
   ) throws -> StatusFile {
     let writer = TimedWriter()
     let opened = Mutex<Result<LMDBEnvironment, LMDBError>?>(nil)
-    let isInTime = writer.run(within: patience) {
+    let isInTime = writer.perform(within: patience) {
       let result = Result { () throws(LMDBError) in
         let environment = try LMDBEnvironment(
           path: path, tables: tables + [controlTable], access: access)
@@ -137,7 +137,7 @@ extension StatusFile {
   ) throws(StatusError) -> ControlRecord? {
     let changed = Mutex<Result<ControlRecord?, LMDBError>?>(nil)
     let table = environment.table(name: Self.controlTable)
-    let isDone = writer.run(within: Self.patience) { [environment] in
+    let isDone = writer.perform(within: Self.patience) { [environment] in
       let result = Result { () throws(LMDBError) in
         try environment.write { transaction throws(LMDBError) -> ControlRecord? in
           guard let bytes = try transaction.value(at: Self.controlKey, in: table),
@@ -167,7 +167,7 @@ extension StatusFile {
   }
 
   private func put(_ entries: [(key: [UInt8], value: [UInt8])], in table: LMDBTable) {
-    let isDone = writer.run(within: Self.patience) { [self] in
+    let isDone = writer.perform(within: Self.patience) { [self] in
       write(entries, in: table)
     }
     if !isDone { drop() }
@@ -213,8 +213,8 @@ extension StatusFile {
   /// The run's record, nil before it is first written.
   ///
   /// - Throws: `StatusError`.
-  package func run() throws(StatusError) -> RunRecord? {
-    try StatusContents.run(in: reader)
+  package func runRecord() throws(StatusError) -> RunRecord? {
+    try StatusContents.runRecord(in: reader)
   }
 
   /// The requests to the run, nil before the record is first written.

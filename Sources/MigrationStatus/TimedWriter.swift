@@ -19,7 +19,7 @@ final class TimedWriter: @unchecked Sendable {
   }
 
   /// Runs a write; false when it, or one before it, does not end in time, and may end later.
-  func run(within timeout: Duration, _ body: @escaping @Sendable () -> Void) -> Bool {
+  func perform(within timeout: Duration, _ body: @escaping @Sendable () -> Void) -> Bool {
     let deadline = Date(timeIntervalSinceNow: timeout / .seconds(1))
     condition.lock()
     defer { condition.unlock() }

@@ -46,7 +46,7 @@ package struct Worker {
     }
   }
 
-  /// Ends the work soon: `run` throws `CancellationError`.
+  /// Ends the work soon: `makeShard` throws `CancellationError`.
   package func cancel() { gate.close() }
 
   /// Makes the shard, and returns its manifest.
@@ -54,7 +54,7 @@ package struct Worker {
   /// - Throws: `CancellationError`, `ShardError`, `StoreError` and the errors of mappings and
   ///   policies.
   @discardableResult
-  package func run() throws -> ShardManifest {
+  package func makeShard() throws -> ShardManifest {
     let started = ContinuousClock.now
     let order = document.order
     let memory = PeakMemory()

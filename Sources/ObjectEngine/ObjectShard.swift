@@ -27,7 +27,7 @@ struct ObjectShard {
       rows: document.order.rows, bytes: document.order.bytes, progress: progress)
     let report = try ObjectMigration(try order()) { fraction, mapping in
       try progress.reach(fraction, in: mapping.name)
-    }.run()
+    }.migrate()
     progress.end()
     var outcome = ObjectOutcome(
       objectsRead: report.objectsRead, maxima: report.maxima, violations: report.violations)

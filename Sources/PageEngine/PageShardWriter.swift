@@ -174,7 +174,7 @@ struct PageShardWriter: ShardWriter, ~Copyable {
       let loop = try PieceLoop(
         document: document, piece: piece, file: source, facts: facts, encoding: encoding, db: db,
         caller: caller, untaken: untaken, lookUps: lookUps)
-      return try loop.run(into: &output, progress: progress)
+      return try loop.writeRows(into: &output, progress: progress)
     }
     let (written, digest) = try output.finish(piece.number)
     pieces.append(written)

@@ -23,21 +23,21 @@ struct TableLayout {
     self.owned = owned
   }
 
-  /// The runs in which a table lists its columns, in this order.
-  private enum Run: Int, CaseIterable {
+  /// The groups in which a table lists its columns, in this order.
+  private enum ColumnGroup: Int, CaseIterable {
     case integer, order, float, decimal, string, uri, uuid, transformable, binary
   }
 
   func table(root: Entity) -> EntityTable {
     let family = model.family(of: root.name)
-    var runs: [Run: [Column]] = [:]
+    var groups: [ColumnGroup: [Column]] = [:]
     var names = UniqueNames()
     for entity in family {
       // The elements of a composite stand together, in declared order, and without its name.
       for attribute in entity.attributes.sorted(by: { $0.name < $1.name }).flatMap(\.leaves)
       where !attribute.isTransient {
-        let run = Self.run(of: attribute.type)
-        runs[run, default: []].append(
+        let group = Self.group(of: attribute.type)
+        groups[group, default: []].append(
           Column(
             name: "Z" + names.unique(attribute.columnBase),
             type: DeclaredType(of: attribute.type),
@@ -45,35 +45,35 @@ struct TableLayout {
       }
       for relationship in entity.relationships.sorted(by: { $0.name < $1.name })
       where !relationship.isTransient && !relationship.isToMany {
-        append(relationship, of: entity, named: &names, to: &runs)
+        append(relationship, of: entity, named: &names, to: &groups)
       }
-      appendOwners(of: entity, named: &names, to: &runs)
+      appendOwners(of: entity, named: &names, to: &groups)
     }
     return EntityTable(
       name: "Z" + root.name.uppercased(), rootName: root.name, entityNames: family.map(\.name),
       columns: [.primaryKey, .entityNumber, .optimisticLock]
-        + Run.allCases.flatMap { runs[$0] ?? [] })
+        + ColumnGroup.allCases.flatMap { groups[$0] ?? [] })
   }
 
   private func append(
     _ relationship: Relationship, of entity: Entity, named names: inout UniqueNames,
-    to runs: inout [Run: [Column]]
+    to groups: inout [ColumnGroup: [Column]]
   ) {
     let base = names.unique(relationship.name.uppercased())
     let place = (entity: entity.name, name: relationship.name)
-    runs[.integer, default: []].append(
+    groups[.integer, default: []].append(
       Column(name: "Z" + base, type: .integer, role: .toOne(entity: place.entity, name: place.name))
     )
     if !model.subentities(of: relationship.destinationEntityName).isEmpty,
       let number = numbers[relationship.destinationEntityName]
     {
-      runs[.integer, default: []].append(
+      groups[.integer, default: []].append(
         Column(
           name: "Z\(number.rawValue)_\(base)", type: .integer,
           role: .toOneEntity(entity: place.entity, name: place.name)))
     }
     if let inverse = model.inverse(of: relationship), inverse.isToMany, inverse.isOrdered {
-      runs[.order, default: []].append(
+      groups[.order, default: []].append(
         Column(
           name: "Z_FOK_" + base, type: .integer,
           role: .toOneOrder(entity: place.entity, name: place.name)))
@@ -82,17 +82,17 @@ struct TableLayout {
 
   /// Columns for the to-many relationships without inverse that lead to this entity.
   private func appendOwners(
-    of destination: Entity, named names: inout UniqueNames, to runs: inout [Run: [Column]]
+    of destination: Entity, named names: inout UniqueNames, to groups: inout [ColumnGroup: [Column]]
   ) {
     for (owner, relationship) in owned[destination.name] ?? [] {
       guard let number = numbers[owner.name] else { continue }
       let base = names.unique("\(number.rawValue)\(relationship.name.uppercased())")
-      runs[.integer, default: []].append(
+      groups[.integer, default: []].append(
         Column(
           name: "Z" + base, type: .integer,
           role: .owner(entity: owner.name, name: relationship.name)))
       if relationship.isOrdered {
-        runs[.order, default: []].append(
+        groups[.order, default: []].append(
           Column(
             name: "Z_FOK_" + base, type: .integer,
             role: .ownerOrder(entity: owner.name, name: relationship.name)))
@@ -188,7 +188,7 @@ struct TableLayout {
     return relationship.name >= inverse.1.name
   }
 
-  private static func run(of type: AttributeType) -> Run {
+  private static func group(of type: AttributeType) -> ColumnGroup {
     switch type {
     case .integer16, .integer32, .integer64, .boolean, .undefined, .objectID, .composite: .integer
     case .double, .float, .date: .float

@@ -95,7 +95,7 @@ struct HistoryWriter {
         insertion.bind(drawn == 0 ? .null : .integer(names[drawn - 1]), scratch: [])
       }
       insertion.bind(.real(plan.time(ofTransaction: transaction)), scratch: [])
-      try insertion.run()
+      try insertion.insert()
       if transaction % 4096 == 0 { try progress() }
     }
   }
@@ -129,7 +129,7 @@ struct HistoryWriter {
         maker.value(column: attribute, row: row, key: change.key, in: table),
         scratch: maker.scratch)
     }
-    try insertion.run()
+    try insertion.insert()
   }
 
   /// One to three properties, or now and then as many as may be.

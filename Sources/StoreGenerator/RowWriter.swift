@@ -55,7 +55,7 @@ struct Insertion {
   }
 
   /// Inserts the row and starts the next one.
-  mutating func run() throws {
+  mutating func insert() throws {
     if code == SQLITE_OK {
       code = sqlite3_step(handle)
       sqlite3_reset(handle)
@@ -120,7 +120,7 @@ struct RowWriter {
         }
       }
     }
-    try insertion.run()
+    try insertion.insert()
   }
 
   private mutating func bind(_ value: Int64?) {
@@ -150,7 +150,7 @@ struct PairWriter {
       if plan.table.second.orderColumn != nil {
         insertion.bind(OrderValue.of(rank: pair.rankOfSecond))
       }
-      try insertion.run()
+      try insertion.insert()
       count += 1
     }
   }

@@ -37,7 +37,7 @@ package enum ThreadPool {
   /// Runs every part, those with lower numbers first, and waits for all.
   ///
   /// - Throws: the first error; parts that no thread has started are left then.
-  package static func run(_ parts: Int, body: @Sendable (Int) throws -> Void) throws {
+  package static func perform(_ parts: Int, body: @Sendable (Int) throws -> Void) throws {
     let failure = Mutex<(any Error)?>(nil)
     share(parts) { part in
       guard failure.withLock({ $0 == nil }) else { return }
@@ -48,7 +48,7 @@ package enum ThreadPool {
 
   private static let work: @convention(c) (UnsafeMutableRawPointer?) -> Void = { work in
     guard let work else { return }
-    Unmanaged<Work>.fromOpaque(work).takeUnretainedValue().run()
+    Unmanaged<Work>.fromOpaque(work).takeUnretainedValue().takeParts()
   }
 
   private final class Work: Sendable {
@@ -60,7 +60,7 @@ package enum ThreadPool {
       (self.parts, self.body) = (parts, body)
     }
 
-    func run() {
+    func takeParts() {
       while true {
         let part = next.add(1, ordering: .relaxed).oldValue
         if part >= parts { return }

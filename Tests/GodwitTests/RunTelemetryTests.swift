@@ -12,7 +12,7 @@ import Tracing
   private let metrics = TestMetrics()
 
   private func run(_ migration: StoreMigration) async throws -> StoreMigration.Result {
-    try await migration.run(
+    try await migration.migrate(
       for: nil,
       telemetry: RunTelemetry(of: migration.store.string, tracer: tracer, factory: metrics))
   }

@@ -59,7 +59,7 @@ struct GivenMigration {
   func run(
     _ request: MigrationRequest, _ launcher: any WorkerLauncher = InProcessLauncher()
   ) async throws -> MigrationReport {
-    try await MigrationRun.run(
+    try await MigrationRun.migrate(
       request, launcher: launcher, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
   }
 
@@ -153,12 +153,12 @@ struct GivenMigration {
 struct InProcessLauncher: WorkerLauncher {
   var policies = MigrationPolicies()
 
-  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
+  func execute(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
     do {
       // What a process reads is what was written.
       let read = try Worker.decode(document.encoded())
       try #require(read == document)
-      return .made(try Worker(document: read, link: link, policies: policies.factories).run())
+      return .made(try Worker(document: read, link: link, policies: policies.factories).makeShard())
     } catch let error as ObjectMigrationError {
       let facts = String(decoding: try JSONEncoder().encode(error), as: UTF8.self)
       return WorkerEnding(exitStatus: WorkerProtocol.objectsFailed, facts: facts)
@@ -183,7 +183,7 @@ final class FaultyLauncher: WorkerLauncher {
     self.ending = ending
   }
 
-  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
+  func execute(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
     let count = started.withLock {
       $0.append("\(document.order.number).\(document.attempt)")
       return $0.count
@@ -193,7 +193,7 @@ final class FaultyLauncher: WorkerLauncher {
       try Files.writeFileAtomically(Array("half".utf8), to: FilePath(document.shard))
       return ending
     }
-    return try await InProcessLauncher(policies: policies).run(document, link: link)
+    return try await InProcessLauncher(policies: policies).execute(document, link: link)
   }
 
   var starts: [String] { started.withLock(\.self) }

@@ -309,8 +309,8 @@ struct TamperingLauncher: WorkerLauncher {
   var policies = MigrationPolicies()
   let change: @Sendable (inout ShardManifest) -> Void
 
-  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
-    let ending = try await InProcessLauncher(policies: policies).run(document, link: link)
+  func execute(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
+    let ending = try await InProcessLauncher(policies: policies).execute(document, link: link)
     guard case .made(var manifest) = ending else { return ending }
     change(&manifest)
     return .made(manifest)

@@ -12,7 +12,7 @@ import Testing
 
 @Suite(.scratchFolder) struct OutcomeKeeperTests {
   private func run(_ request: MigrationRequest) async throws -> MigrationReport {
-    try await MigrationRun.run(
+    try await MigrationRun.migrate(
       request, launcher: InProcessLauncher(),
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, words: .sentences)
   }

@@ -219,7 +219,7 @@ private final class PlainPolicy: MigrationPolicy {}
     request.engine = .pages
     let killed = FaultyLauncher { document, count in
       guard count == 2 else { return nil }
-      try Worker(document: document, link: GivenLink()).run()
+      try Worker(document: document, link: GivenLink()).makeShard()
       throw CancellationError()
     }
     await #expect(throws: MigrationError.self) { try await given.run(request, killed) }

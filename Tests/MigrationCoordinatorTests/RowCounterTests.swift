@@ -63,7 +63,7 @@ import Testing
     var counter = RowCounter(
       reader, tables: try TableDivision(reader, sharedFrom: 0, readers: readers), prepare: prepare)
     for question in questions { counter.ask(question) }
-    try counter.run()
+    try counter.count()
     return questions.map { counter.answer($0) }
   }
 

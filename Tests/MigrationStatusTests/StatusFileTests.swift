@@ -57,10 +57,10 @@ private func newRun() -> RunRecord {
       }
     }
     let file = try StatusFile.create(path)
-    #expect(try file.run() == nil)
+    #expect(try file.runRecord() == nil)
     let run = newRun()
     file.write(run: run)
-    #expect(try file.run() == run)
+    #expect(try file.runRecord() == run)
   }
 
   @Test func `what is written is read, and a new file starts empty`() throws {
@@ -71,7 +71,7 @@ private func newRun() -> RunRecord {
       file.write(run: run)
       file.write(parts: parts(300))
       file.sync()
-      #expect(try file.run() == run)
+      #expect(try file.runRecord() == run)
       #expect(try file.part(workOrder: 299) == parts(300)[299])
       #expect(try file.part(workOrder: 300) == nil)
       let snapshot = try file.snapshot()
@@ -79,7 +79,7 @@ private func newRun() -> RunRecord {
       #expect(!snapshot.isStale && file.droppedUpdates == 0)
     }
     let again = try StatusFile.create(path)
-    #expect(try again.run() == nil)
+    #expect(try again.runRecord() == nil)
   }
 
   @Test func `a file is opened for writing once in a process, and only if it is there`() throws {
@@ -128,7 +128,7 @@ private func newRun() -> RunRecord {
     run.enter(.migrating, at: WallClock.now())
     (run.stage, run.stages) = (1, 2)
     outer.write(run: run)
-    #expect(try outer.run() == run)
+    #expect(try outer.runRecord() == run)
     let watch = StatusWatch(folder)
     let before = try #require(try watch.look()?.snapshot)
     #expect(before.stage?.phase == .surveying && before.parts.isEmpty)
@@ -224,11 +224,11 @@ private func newRun() -> RunRecord {
         kill(getpid(), SIGKILL)
       }
     }
-    #expect(try file.run() == run)
+    #expect(try file.runRecord() == run)
     var next = run
     next.workOrders = 5
     file.write(run: next)
-    #expect(try file.run() == next)
+    #expect(try file.runRecord() == next)
     #expect(file.droppedUpdates == 0)
   }
 
@@ -252,7 +252,7 @@ private func newRun() -> RunRecord {
       kill(getpid(), SIGKILL)
     }
     await #expect(processExitsWith: .exitCode(7)) { [path = path.string as String] in
-      exit(try StatusFile.openForWriting(FilePath(path)).run()?.phase == .surveying ? 7 : 1)
+      exit(try StatusFile.openForWriting(FilePath(path)).runRecord()?.phase == .surveying ? 7 : 1)
     }
     #expect(try file.environment.clearDeadReaders() == 0)
   }
@@ -266,7 +266,7 @@ private func newRun() -> RunRecord {
     let dropped = file.droppedUpdates
     file.write(run: run)
     #expect(file.droppedUpdates == dropped)
-    #expect(try file.run() == run)
+    #expect(try file.runRecord() == run)
   }
 
   @Test func `a flusher publishes counts, changes and the end`() throws {
@@ -297,7 +297,7 @@ private func newRun() -> RunRecord {
     #expect(flusher.stop())
     let instants = (ContinuousClock.now - started) / .milliseconds(20)
     #expect(beats.load(ordering: .relaxed) <= Int(instants) + 2)
-    #expect(try file.run()?.rowsTotal == 500)
+    #expect(try file.runRecord()?.rowsTotal == 500)
   }
 
   @Test func `a heartbeat goes on without progress`() throws {
@@ -305,10 +305,10 @@ private func newRun() -> RunRecord {
     let record = newRun()
     let flusher = RunFlusher(file: file, record: record, every: .milliseconds(100))
     let deadline = ContinuousClock.now + .seconds(20)
-    while try file.run()?.heartbeatAt ?? 0 <= record.heartbeatAt, .now < deadline {
+    while try file.runRecord()?.heartbeatAt ?? 0 <= record.heartbeatAt, .now < deadline {
       Thread.sleep(forTimeInterval: 0.05)
     }
-    let run = try #require(try file.run())
+    let run = try #require(try file.runRecord())
     #expect(run.heartbeatAt > record.heartbeatAt && run.progressAt == record.progressAt)
     #expect(flusher.stop())
   }

@@ -32,7 +32,8 @@ import Testing
     let document = try order(pages: pages)
     let source = FilePath(document.source)
     let whole = try Files.readFile(source, limit: 1 << 24)
-    let expected = try Worker(document: document, link: GivenLink()).run().pieces.map(\.rowsWritten)
+    let expected = try Worker(document: document, link: GivenLink()).makeShard().pieces.map(
+      \.rowsWritten)
     #expect(expected == [30, 970, 400])
     var refused = 0
     for page in 1..<whole.count / 4096 {
@@ -41,7 +42,7 @@ import Testing
         for at in page * 4096..<page * 4096 + 4096 { bytes[at] = filling }
         try Files.writeFileAtomically(bytes, to: source)
         do {
-          let found = try Worker(document: document, link: GivenLink()).run().pieces.map(
+          let found = try Worker(document: document, link: GivenLink()).makeShard().pieces.map(
             \.rowsWritten)
           #expect(found == expected, "page \(page + 1) of \(filling)")
         } catch {
@@ -60,7 +61,7 @@ import Testing
     for count in [0, 50, 100, 4096, 8192, whole.count / 2] {
       try Files.writeFileAtomically(Array(whole[..<count]), to: source)
       #expect(throws: (any Error).self, "\(count) bytes") {
-        try Worker(document: document, link: GivenLink()).run()
+        try Worker(document: document, link: GivenLink()).makeShard()
       }
     }
   }

@@ -20,7 +20,7 @@ import Testing
   @Test func `a work order becomes a shard, and a manifest that the coordinator may write`() throws
   {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
-    let manifest = try Worker(document: given.document, link: GivenLink()).run()
+    let manifest = try Worker(document: given.document, link: GivenLink()).makeShard()
     #expect(manifest.planID == "plan" && manifest.order == 2 && manifest.attempt == 1)
     #expect(manifest.shard == "shard-2.1.sqlite")
     #expect(manifest.bytes == (try Files.fileStatus(FilePath(given.document.shard)).size))
@@ -42,7 +42,7 @@ import Testing
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     let worker = Worker(document: given.document, link: GivenLink())
     worker.cancel()
-    #expect(throws: CancellationError.self) { try worker.run() }
+    #expect(throws: CancellationError.self) { try worker.makeShard() }
   }
 
   @Test func `a worker that waits for a held run ends when it is cancelled`() throws {
@@ -53,7 +53,7 @@ import Testing
     // Not a task: those of other tests may wait for minutes.
     let thread = try #require(
       BackgroundThread {
-        do { try worker.run() } catch { failure.withLock { $0 = error } }
+        do { try worker.makeShard() } catch { failure.withLock { $0 = error } }
       })
     let deadline = ContinuousClock.now + .seconds(60)
     while link.reports.last?.isPaused != true, ContinuousClock.now < deadline { usleep(5_000) }
@@ -66,19 +66,19 @@ import Testing
   @Test func `a worker reports how far it is, and at last all of it`() throws {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
     let link = GivenLink()
-    try Worker(document: given.document, link: link).run()
+    try Worker(document: given.document, link: link).makeShard()
     let last = try #require(link.reports.last)
     #expect(last.rows == 140 && last.bytes == 1400 && !last.isPaused)
     #expect(last.table == "Z_2CS" && last.peakMemory > 0)
     let quiet = GivenLink()
-    try Worker(document: given.document, link: quiet, isInCoordinator: true).run()
+    try Worker(document: given.document, link: quiet, isInCoordinator: true).makeShard()
     #expect(quiet.reports.isEmpty)
   }
 
   @Test func `nothing but the shard is left, and the source is as it was`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     let source = try Files.readFile(FilePath(given.document.source), limit: 1 << 20)
-    try Worker(document: given.document, link: GivenLink()).run()
+    try Worker(document: given.document, link: GivenLink()).makeShard()
     #expect(try Files.readFile(FilePath(given.document.source), limit: 1 << 20) == source)
     #expect(
       try Files.listDirectory(folder).map(\.string) == ["shard-2.1.sqlite", "source.sqlite"])
@@ -88,7 +88,7 @@ import Testing
     batch: Int
   ) throws {
     let given = try GivenOrder(in: folder, rows: 100, pairs: 40)
-    let whole = try Worker(document: given.document, link: GivenLink()).run()
+    let whole = try Worker(document: given.document, link: GivenLink()).makeShard()
     var writer = try SQLShardWriter(given.document, batchRows: batch)
     var results: [ShardManifest.PieceResult] = []
     for piece in given.document.order.pieces {
@@ -131,7 +131,7 @@ import Testing
       INSERT INTO odd VALUES ('x', '007');
       DROP TABLE Z_1BS; ALTER TABLE odd RENAME TO Z_1BS
       """)
-    let manifest = try Worker(document: given.document, link: GivenLink()).run()
+    let manifest = try Worker(document: given.document, link: GivenLink()).makeShard()
     #expect(manifest.pieces.last?.rowsWritten == 41)
     let types = try StoreConnection.immutable(FilePath(given.document.shard)).run { db in
       try String.fetchAll(db, sql: "SELECT DISTINCT typeof(Z_3CS) FROM p9")
@@ -142,14 +142,14 @@ import Testing
   @Test func `a shard of an earlier attempt is no obstacle`() throws {
     let given = try GivenOrder(in: folder, rows: 10, pairs: 3)
     try Files.writeFileAtomically(Array("half a shard".utf8), to: FilePath(given.document.shard))
-    #expect(try Worker(document: given.document, link: GivenLink()).run().pieces.count == 3)
+    #expect(try Worker(document: given.document, link: GivenLink()).makeShard().pieces.count == 3)
   }
 
   @Test func `an order without its statement is refused`() throws {
     var document = try GivenOrder(in: folder, rows: 10, pairs: 3).document
     document.createStatements["ZB"] = nil
     #expect(throws: ShardError(.orderIncomplete, table: "ZB")) {
-      try Worker(document: document, link: GivenLink()).run()
+      try Worker(document: document, link: GivenLink()).makeShard()
     }
   }
 
@@ -179,7 +179,7 @@ import Testing
     let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0) }
     try Files.writeFileAtomically(bytes, to: files.appending(name))
     let document = try external("CAST(x'02' || '\(name)' || x'00' AS BLOB)")
-    try Worker(document: document, link: GivenLink()).run()
+    try Worker(document: document, link: GivenLink()).makeShard()
     let found = try StoreConnection.immutable(FilePath(document.shard)).run { db in
       try Data.fetchOne(db, sql: "SELECT ZX FROM p1")
     }
@@ -189,6 +189,8 @@ import Testing
   @Test(arguments: ["CAST(x'02' || '../../etc/passwd' AS BLOB)", "x'02'", "x'0200'", "x'02ff00'"])
   func `a name that leads elsewhere is damage`(value: String) throws {
     let document = try external(value)
-    #expect(throws: (any Error).self) { try Worker(document: document, link: GivenLink()).run() }
+    #expect(throws: (any Error).self) {
+      try Worker(document: document, link: GivenLink()).makeShard()
+    }
   }
 }

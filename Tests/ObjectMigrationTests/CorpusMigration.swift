@@ -56,7 +56,7 @@ struct CorpusMigration {
       try reader.primaryKeys().map { ($0.name, $0.maximum) }, uniquingKeysWith: max)
     order.policies = policies.factories
     order.validation = validation
-    return (result, try ObjectMigration(order).run())
+    return (result, try ObjectMigration(order).migrate())
   }
 }
 

@@ -18,7 +18,8 @@ class Tidy(unittest.TestCase):
             path.write_text("")
 
     def named(self, text):
-        self.tidy.check_named(pathlib.Path("docs/page.md"), text, {"Nest.swift", "birds.py"},
+        self.tidy.check_named(pathlib.Path("docs/page.md"), text,
+                              {"Nest.swift": "struct Nest {\n  func build() {}", "birds.py": ""},
                               {"NestBuilder", "build"})
         return self.tidy.findings
 
@@ -38,6 +39,10 @@ class Tidy(unittest.TestCase):
     def test_a_file_that_is_gone_is_found(self):
         self.assertEqual(self.named("`Egg.swift`"),
                          ["docs/page.md:1: no file is called `Egg.swift`"])
+
+    def test_a_function_that_the_file_of_its_row_does_not_declare_is_found(self):
+        self.assertEqual(self.named("| `Nest.swift` | `build`, `Nest`, `hatch` | lays eggs |"),
+                         ["docs/page.md:1: `hatch` is not declared in Nest.swift"])
 
     def test_a_name_that_no_swift_file_says_is_found(self):
         self.assertEqual(self.named("`NestBuilder.hatch()`, `EggLayer`"),

@@ -21,7 +21,7 @@ import Testing
   ) throws -> [Int64] {
     let scan = SharedScan(ranges: Self.ranges, readers: readers)
     var result: [Int64] = []
-    try scan.run(Array(0..<scan.readers)) { _, keys, found in
+    try scan.read(with: Array(0..<scan.readers)) { _, keys, found in
       if keys.lowerBound % 70 == 0 { Processes.sleep(microseconds: 500) }
       if keys.lowerBound % 100 == 0 { return }
       try found(keys.lowerBound)
@@ -85,7 +85,7 @@ import Testing
     }
     var (rows, numbers) = (Int64(0), Set<Int>())
     let connections = try (0..<3).map { try ($0, tables.connection($0)) }
-    try scan.run(connections) { reader, keys, found in
+    try scan.read(with: connections) { reader, keys, found in
       let count = try reader.1.run { db in
         try Int64.fetchOne(
           db, sql: "SELECT count(*) FROM t WHERE Z_PK BETWEEN ? AND ?",
@@ -109,7 +109,7 @@ import Testing
     let scan = tables.scan(of: "t")
     let told = Mutex<[TableReading]>([])
     func pass() throws {
-      try scan.run(Array(0..<scan.readers)) { _, _, _ in
+      try scan.read(with: Array(0..<scan.readers)) { _, _, _ in
       } take: { (_: Int) in
       }
     }

@@ -38,7 +38,7 @@ import Testing
   @Test func `an error ends the work, and parts begun with are waited for`() throws {
     let running = Atomic(0)
     #expect(throws: Failure(part: 20)) {
-      try ThreadPool.run(500) { part in
+      try ThreadPool.perform(500) { part in
         running.add(1, ordering: .relaxed)
         defer { running.subtract(1, ordering: .relaxed) }
         if part == 20 { throw Failure(part: part) }
@@ -46,6 +46,6 @@ import Testing
       }
     }
     #expect(running.load(ordering: .relaxed) == 0)
-    try ThreadPool.run(0) { _ in throw Failure(part: 0) }
+    try ThreadPool.perform(0) { _ in throw Failure(part: 0) }
   }
 }

@@ -127,7 +127,7 @@ struct GivenStores {
   {
     var order = try order
     change(&order)
-    return try StoreComparison.run(order)
+    return try StoreComparison.compare(order)
   }
 
   /// The kinds of what differs, with their numbers.

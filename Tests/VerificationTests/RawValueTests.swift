@@ -49,7 +49,7 @@ struct RawValueTests {
       .double(number: Double(wide)), .integer(.max), .double(number: 0x1p63), .integer(.min),
       .double(number: -.infinity), .text("a"), .text("z"), .text("\u{100}"), .text("\u{FF5E}"),
       .text("\u{1F426}"), .text([97, 0]), .blob([0]), .blob([0, 1]),
-    ] { try insert.run([value]) }
+    ] { try insert.execute([value]) }
     let sorted = try store.rows(sql: "SELECT v FROM t ORDER BY v").map { $0[0] }
     let order = try RawOrder(of: store)
     for (index, value) in sorted.enumerated() {

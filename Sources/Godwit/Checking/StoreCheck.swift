@@ -69,7 +69,7 @@ public struct StoreCheck: Sendable {
   ) async -> [Finding] {
     let paths = entries.map(\.path)
     let shares = StoreShares(paths, progress: progress)
-    return await StoreQueue(paths).run { index, _ in
+    return await StoreQueue(paths).answers { index, _ in
       let finding = await finding(of: entries[index]) { shares.reach($0, of: index) }
       shares.end(index)
       return finding

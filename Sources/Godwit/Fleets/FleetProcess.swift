@@ -46,7 +46,7 @@ final class FleetProcess: Sendable {
   /// Starts a worker and lets `body` talk with it; returns when both have ended.
   ///
   /// - Throws: `WorkError.workerNotStarted`, or what `body` throws.
-  static func run(
+  static func start(
     _ executable: FilePath?, body: (FleetProcess) async throws -> Void
   ) async throws -> Ending {
     let (own, other) = try ProcessLine.make()

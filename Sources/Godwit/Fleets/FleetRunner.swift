@@ -83,7 +83,7 @@ final class FleetRunner: Sendable {
   }
 
   /// Runs all orders of a source.
-  func run(_ source: sending OrderSource) async throws {
+  func executeOrders(of source: sending OrderSource) async throws {
     let source = Mutex(source)
     try await phase(jobs: 1, memory: nil) { _ in try source.withLock { try $0.nextGiant() } }
     try await phase(jobs: limits.jobs, memory: limits.memory / Int64(limits.jobs)) { left in
@@ -144,7 +144,7 @@ final class FleetRunner: Sendable {
   private func work(_ first: FleetOrder, memory: Int64?, next: Next) async throws {
     var orders: [Int: FleetOrder] = [:]
     var isReady = false
-    let ending = try await FleetProcess.run(executable) { process in
+    let ending = try await FleetProcess.start(executable) { process in
       let id = ObjectIdentifier(process)
       state.withLock { $0.processes[id] = process }
       defer { state.withLock { $0.processes[id] = nil } }

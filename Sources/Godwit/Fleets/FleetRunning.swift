@@ -15,11 +15,11 @@ extension StoreFleet {
   public func run(
     _ selection: Selection = .waiting, notice: @escaping @Sendable (Notice) -> Void = { _ in }
   ) -> Outcomes {
-    Outcomes { try await run(selection, notice: notice, body: $0) }
+    Outcomes { try await migrate(selection, notice: notice, body: $0) }
   }
 
   /// Runs the fleet; `body` is called with each result once it is durable, by one thread at a time.
-  func run(
+  func migrate(
     _ selection: Selection, notice: @escaping @Sendable (Notice) -> Void,
     body: @escaping @Sendable (StoreResult) -> Void
   ) async throws {
@@ -96,7 +96,7 @@ extension StoreFleet {
       let numbers = try FleetCanary(of: canary, in: folder, element: element?.core, past: past)
         .numbers
       let before = runner.recorder.run.tally.count(.failed)
-      try await runner.run(try source(.only(numbers), past: past, verifiesFully: true))
+      try await runner.executeOrders(of: try source(.only(numbers), past: past, verifiesFully: true))
       if runner.isStopping { return }
       let failed = runner.recorder.run.tally.count(.failed) - before
       if failed > 0 {
@@ -107,7 +107,7 @@ extension StoreFleet {
       notice(.canaryPassed(stores: numbers.count))
       past.note(done: numbers)
     }
-    try await runner.run(try source(selection.core, past: past))
+    try await runner.executeOrders(of: try source(selection.core, past: past))
   }
 
   private func source(

@@ -38,7 +38,7 @@ final class FleetWorker: Sendable {
   }
 
   /// Executes all orders, and returns the exit status of the process.
-  static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
+  static func executeOrders(of coordinator: Int32, policies: MigrationPolicies) -> Int32 {
     MemoryUse.shareHeap()
     do {
       let answers = try WorkerDispatch.takeStandardOutput()

@@ -65,7 +65,7 @@ public struct MigrationSeries: Sendable {
     let shares = StoreShares(stores, progress: progress)
     let shared = SharedWork(target: target.core)
     let waiting = Mutex<(ends: [Int: End], next: Int)>(([:], 0))
-    return await queue.run { index, isSmall in
+    return await queue.answers { index, isSmall in
       let end = await migrate(stores[index], isSmall: isSmall, queue: queue, shared: shared) {
         shares.reach($0, of: index)
       }

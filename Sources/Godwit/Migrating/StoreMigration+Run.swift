@@ -27,17 +27,18 @@ extension StoreMigration {
     try requirePossibleResources()
     try requireDistinctFiles()
     try requireFreeHolds()
-    return try await run(for: target, telemetry: RunTelemetry(of: "\(store)"), progress: progress)
+    return try await migrate(
+      for: target, telemetry: RunTelemetry(of: "\(store)"), progress: progress)
   }
 
-  func run(
+  func migrate(
     for target: MigrationTarget?, telemetry: RunTelemetry,
     progress: @escaping @Sendable (MigrationProgress) -> Void = { _ in }
   ) async throws(MigrationFailure) -> Result {
     do {
       let last = Mutex<MigrationProgress?>(nil)
       let result = Result(
-        try await MigrationRun.run(
+        try await MigrationRun.migrate(
           request(for: target), launcher: OrderLauncher(resources), logger: logger,
           words: .sentences, recorder: lastRun.begin(observer: telemetry)
         ) { snapshot in

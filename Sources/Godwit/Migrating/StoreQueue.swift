@@ -25,7 +25,7 @@ struct StoreQueue: Sendable {
   /// What a closure answers for each store, in the order of the stores.
   ///
   /// - Parameter body: is given the place of a store, and whether it is one of the small ones.
-  func run<Answer: Sendable>(
+  func answers<Answer: Sendable>(
     _ body: @escaping @Sendable (_ index: Int, _ isSmall: Bool) async -> Answer
   ) async -> [Answer] {
     var answers = await Self.answers(small, atOnce: atOnce) { await body($0, true) }

@@ -30,19 +30,19 @@ public enum GodwitWorker {
     FaultPoint.answerEnvironment()
     if let coordinator = WorkerDispatch.fleetCoordinator {
       WorkerDispatch.wasAsked.store(true, ordering: .relaxed)
-      exit(FleetWorker.run(coordinator: coordinator, policies: policies))
+      exit(FleetWorker.executeOrders(of: coordinator, policies: policies))
     }
     guard let coordinator = WorkerDispatch.coordinator else {
       WorkerDispatch.wasAsked.store(true, ordering: .relaxed)
       return
     }
-    exit(run(coordinator: coordinator, policies: policies))
+    exit(executeOrder(of: coordinator, policies: policies))
   }
 
   /// Executes the work order, and returns the exit status: 0 once the coordinator has the manifest.
   ///
   /// - Parameter coordinator: the parent that started the worker, 0 for a launcher.
-  private static func run(coordinator: Int32, policies: MigrationPolicies) -> Int32 {
+  private static func executeOrder(of coordinator: Int32, policies: MigrationPolicies) -> Int32 {
     var link: ProcessLink?
     do {
       let answers = try WorkerDispatch.takeStandardOutput()
@@ -56,7 +56,7 @@ public enum GodwitWorker {
       let work = try Files.fileStatus(Files.parent(of: FilePath(order.manifest)))
       Processes.setFileModeMask(~work.mode & 0o077)
       let worker = Worker(document: order, link: open, policies: policies.factories)
-      try open.send(.made(try worker.run()))
+      try open.send(.made(try worker.makeShard()))
       return 0
     } catch {
       let (status, facts) = answer(to: error)

@@ -17,15 +17,19 @@ struct OrderLauncher: WorkerLauncher {
     processes = ProcessLauncher(executable: resources.executable, command: resources.launcher)
   }
 
-  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
-    if document.usesThread, let ending = await execute(document, link: link) { return ending }
-    return try await processes.run(document, link: link)
+  func execute(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding {
+    if document.usesThread, let ending = await executeInThread(document, link: link) {
+      return ending
+    }
+    return try await processes.execute(document, link: link)
   }
 
   /// Executes an order in a thread; nil where the system has none left.
   ///
   /// Not a task: work that waits for a disk would hold a thread that all tasks share.
-  private func execute(_ document: WorkOrderDocument, link: OrderLink) async -> WorkerEnding? {
+  private func executeInThread(_ document: WorkOrderDocument, link: OrderLink) async
+    -> WorkerEnding?
+  {
     let worker = Worker(document: document, link: link, isInCoordinator: true)
     let thread = Mutex<BackgroundThread?>(nil)
     let words = Advice.words
@@ -48,7 +52,7 @@ struct OrderLauncher: WorkerLauncher {
 
   private static func ending(of worker: Worker, link: OrderLink) -> WorkerEnding {
     do {
-      return .made(try worker.run())
+      return .made(try worker.makeShard())
     } catch {
       link.fail(error is CancellationError ? "" : MigrationFailure(error).description)
       let answer = GodwitWorker.answer(to: error)

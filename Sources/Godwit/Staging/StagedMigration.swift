@@ -96,7 +96,7 @@ public struct StagedMigration: Sendable {
     let resumed = work.done > 0
     var results: [StoreMigration.Result] = []
     for (number, step) in zip(1..., route.steps) where number > work.done {
-      let result = try await run(step, number: number, work: work) {
+      let result = try await migrate(step, number: number, work: work) {
         progress(Progress(step: number, stepCount: route.steps.count, migration: $0))
       }
       let losses = MadeLosses(result.core, consent: step.stage.allowedLoss.consent)
@@ -110,7 +110,7 @@ public struct StagedMigration: Sendable {
     return Result(steps: results, destination: output, resumed: resumed)
   }
 
-  private func run(
+  private func migrate(
     _ step: StagedStep, number: Int, work: StagedWork,
     progress: @escaping @Sendable (MigrationProgress) -> Void
   ) async throws -> StoreMigration.Result {

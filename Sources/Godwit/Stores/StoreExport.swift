@@ -164,7 +164,7 @@ extension StoreExport {
       reader, plan: plan, format: StoreExporter.Format(format),
       support: SupportFolder.path(of: try Files.resolved(store)), folder: folder.path,
       decodes: decodesValues)
-    let manifest = try exporter.run(total: total, progress: progress)
+    let manifest = try exporter.export(total: total, progress: progress)
     try access.requireUnchanged()
     let report = Report(
       manifest, store: store, uuid: metadata.uuid, format: format, hasModel: model != nil,

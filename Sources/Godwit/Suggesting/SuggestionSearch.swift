@@ -24,10 +24,10 @@ extension StoreMigration {
       let folder = try TemporaryFolder()
       defer { withExtendedLifetime(folder) {} }
       var search = try SuggestionSearch(self, in: folder)
-      let found = try await search.run(progress)
+      let found = try await search.search(progress)
       guard search.patch != nil, !found.trial.isPossible else { return found }
       var plain = try SuggestionSearch(withoutPatch: search)
-      let other = try await plain.run(progress)
+      let other = try await plain.search(progress)
       let isBetter = other.trial.reasons.count < found.trial.reasons.count
       return other.trial.isPossible || isBetter ? other : found
     }
@@ -93,13 +93,13 @@ struct SuggestionSearch {
     try TargetModel(paths: migration.target, configuration: migration.configuration).model
   }
 
-  mutating func run(
+  mutating func search(
     _ progress: (Int, String) -> Void
   ) async throws -> MigrationSuggestion {
     while true {
       trials += 1
       progress(trials, choices.last.map { $0.words.joined(separator: " ") } ?? "renamings")
-      let trial = try await SuggestionTrial(of: state, for: original, patch: patch).run()
+      let trial = try await SuggestionTrial(of: state, for: original, patch: patch).outcome()
       if trial.found.isPossible { return try await suggestion(trial.found) }
       if trials < Self.mostTrials, answer(trial) { continue }
       // Versions between that do not help are not suggested.

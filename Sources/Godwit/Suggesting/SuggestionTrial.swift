@@ -23,7 +23,7 @@ struct SuggestionTrial {
     (self.state, self.original, self.patch) = (state, original, patch)
   }
 
-  func run() async throws -> Outcome {
+  func outcome() async throws -> Outcome {
     var trial = MigrationSuggestion.Trial(
       isPossible: false, rows: nil, isCompared: false, losses: [], reasons: [])
     do {

@@ -156,7 +156,7 @@ public struct StoreVerification: Sendable {
       order.now =
         now ?? opened.record.found?.way.now ?? Date().timeIntervalSinceReferenceDate
       return try withExtendedLifetime(inputs) {
-        let core = try StoreComparison.run(order) {
+        let core = try StoreComparison.compare(order) {
           progress(Progress(phase: $0.what, fraction: $0.fraction))
         }
         try inputs.requireUnchanged()

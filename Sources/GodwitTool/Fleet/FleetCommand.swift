@@ -277,7 +277,7 @@ struct FleetRunCommand: AsyncParsableCommand {
   func run() async throws {
     var fleet = try options.opened
     fleet.canary = canary
-    try await FleetDisplay(json: options.json).run(fleet, .waiting)
+    try await FleetDisplay(json: options.json).migrate(fleet, .waiting)
   }
 }
 
@@ -300,6 +300,6 @@ struct FleetRetryCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await FleetDisplay(json: options.json)
-      .run(options.opened, rolledBack ? .rolledBack : .failed)
+      .migrate(options.opened, rolledBack ? .rolledBack : .failed)
   }
 }

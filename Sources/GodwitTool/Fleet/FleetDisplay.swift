@@ -9,7 +9,7 @@ struct FleetDisplay {
   let json: Bool
 
   /// Migrates stores of a fleet; ends with the exit status of the fleet.
-  func run(_ fleet: StoreFleet, _ selection: StoreFleet.Selection) async throws {
+  func migrate(_ fleet: StoreFleet, _ selection: StoreFleet.Selection) async throws {
     let bar = ProgressBar()
     var stop: MigrationFailure?
     let seen = Mutex(Seen())

@@ -83,7 +83,7 @@ package struct RowAssessment: Sendable {
     }
     let strayReferences = references?.ask(&counter) ?? []
     defects?.ask(&counter)
-    try counter.run()
+    try counter.count()
     self.defects = try defects?.defects(counter: counter)
     var losses = untakenLosses
     var found: (refusals: [Refusal], step: RowStep)?

@@ -48,13 +48,13 @@ struct RowCounter {
     (self.reader, self.tables, self.prepare) = (reader, tables, prepare)
   }
 
-  /// Adds a test for the next `run`.
+  /// Adds a test for the next `count`.
   mutating func ask(_ question: Question) {
     if answers[question] == nil && !open.contains(question) { open.append(question) }
   }
 
   /// Counts for all tests that were added.
-  mutating func run() throws {
+  mutating func count() throws {
     if open.isEmpty { return }
     let counting = try Counting(reader, tables: tables ?? TableDivision(reader), prepare: prepare)
     var order: [String] = []
@@ -132,7 +132,7 @@ private final class Counting {
     {
       let scan = scan(of: keys)
       try open(scan.readers)
-      try scan.run(Array(connections.prefix(scan.readers))) { connection, keys, found in
+      try scan.read(with: Array(connections.prefix(scan.readers))) { connection, keys, found in
         try found(
           Self.row(part, [keys.lowerBound, keys.upperBound], count: sums.count, in: connection))
       } take: { (found: [Int64]) in

@@ -58,7 +58,7 @@ struct StageDemands {
     let questions = checker.questions(conditions)
     var counter = RowCounter(survey.reader, prepare: RowView.prepare)
     for case (_, .rows(let rows)) in questions { counter.ask(rows) }
-    try counter.run()
+    try counter.count()
     return try questions.compactMap {
       try checker.refusal(condition: $0, question: $1, counter: counter)
     }

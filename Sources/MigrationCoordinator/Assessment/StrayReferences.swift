@@ -28,7 +28,7 @@ struct StrayReferences {
   func losses(in tables: [EntityTable]) throws -> [Loss] {
     var counter = RowCounter(survey.reader)
     let asked = ask(&counter, of: tables)
-    try counter.run()
+    try counter.count()
     return try losses(asked, counter: counter)
   }
 

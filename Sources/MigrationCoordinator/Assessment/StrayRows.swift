@@ -60,7 +60,7 @@ struct StrayRows {
   func losses() throws -> [Loss] {
     var counter = RowCounter(survey.reader)
     let asked = ask(&counter)
-    try counter.run()
+    try counter.count()
     return try losses(asked, counter: counter)
   }
 

@@ -80,7 +80,7 @@ struct DefectSearch {
     guard !open.tests.isEmpty else { return [] }
     var counter = RowCounter(survey.reader, prepare: open.install)
     open.ask(&counter)
-    try counter.run()
+    try counter.count()
     return try open.defects(counter: counter, fate: fate)
   }
 

@@ -53,7 +53,7 @@ struct TargetKeys {
       WHERE Z_PK BETWEEN ? AND ? ORDER BY Z_PK
       """
     let connections = try (0..<scan.readers).map { try division.connection($0) }
-    try scan.run(connections) { connection, range, found in
+    try scan.read(with: connections) { connection, range, found in
       try connection.perform { db in
         let keys = try Int64.fetchCursor(
           db.cachedStatement(sql: sql), arguments: [range.lowerBound, range.upperBound])

@@ -58,7 +58,7 @@ struct InstantSwap {
           FaultPoint.instantKept.reached()
           notes = try NameExchange(
             store: store, old: lock, new: new, oldName: kept, newName: made, keepsNew: false
-          ).run(reached: .instantSwapped)
+          ).exchange(reached: .instantSwapped)
         } catch {
           _ = try? Files.remove(made)  // the failure that counts is the first
           _ = try? Self.removeUnfinished(of: store, among: [])

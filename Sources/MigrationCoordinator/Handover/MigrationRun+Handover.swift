@@ -102,7 +102,7 @@ extension MigrationRun {
         request: request, survey: survey, oldNames: oldNames, files: files, workspace: workspace,
         keeper: keeper,
         losses: MadeLosses(report, consent: request.lossConsent), models: models
-      ).run()
+      ).handOver()
       report.oldStore = outcome.oldStore?.string
       report.handoverNotes += outcome.notes
     } catch {

@@ -34,7 +34,7 @@ struct NameExchange {
   /// - Returns: what failed once the new file had the name for good.
   /// - Throws: `StoreError` with `openForWriting`, and whatever the renaming does. The old file has
   ///   the name then.
-  func run(reached point: FaultPoint) throws -> [HandoverNote] {
+  func exchange(reached point: FaultPoint) throws -> [HandoverNote] {
     // A process that is found only after the rename means a way back, which a kill can prevent.
     try SourceAccess.requireNoWriters(of: store, holding: old)
     let oldFile = try old.status

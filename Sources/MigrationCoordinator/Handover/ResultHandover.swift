@@ -34,7 +34,7 @@ struct ResultHandover {
   }
 
   /// Gives the result the name of the output, or replaces the store with it.
-  func run() throws -> Outcome {
+  func handOver() throws -> Outcome {
     // `EditEngine` leaves pages for the store, every other engine a store.
     if try SourceFile.hasPages(paths.result) { return try edit() }
     if request.output == nil, workspace.isTemporary { return try swapAtOnce() }

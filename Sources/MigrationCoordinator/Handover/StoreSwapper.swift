@@ -55,7 +55,7 @@ struct StoreSwapper {
           store: store, old: lock, new: newLock ?? RegionLock.ofStore(result),
           oldName: nameOld(besides: result), newName: result,
           keepsNew: restored != nil
-        ).run(reached: .coordinatorSwapped)
+        ).exchange(reached: .coordinatorSwapped)
       } catch {
         // What cannot be undone now is undone by the next run, which finds the journal.
         _ = try? journal.recover()

@@ -114,7 +114,7 @@ struct CountedLosses {
     }
     var counter = RowCounter(survey.reader)
     for case (_, .rows(let question)) in questions { counter.ask(question) }
-    try counter.run()
+    try counter.count()
     return try questions.compactMap {
       try checker.loss(possible: $0, question: $1, counter: counter)
     }

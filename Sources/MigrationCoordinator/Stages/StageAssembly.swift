@@ -26,7 +26,7 @@ struct StageAssembly {
   ///
   /// - Throws: `WorkError`, `MigrationError`, or `ObjectMigrationError` for violations that are not
   ///   tolerated.
-  func run(
+  func assemble(
     _ results: [WorkerPool.Result], engine: any MigrationEngine, reporter: ProgressReporter
   ) throws -> StageRun.Outcome {
     do {

@@ -34,7 +34,7 @@ struct StageRun {
   }
 
   /// Assesses the stage, chooses its engine and makes the result.
-  func run(_ reporter: ProgressReporter) async throws -> Outcome {
+  func makeResult(_ reporter: ProgressReporter) async throws -> Outcome {
     try request.requireSupported(survey)
     let assessment = try assessment(reporter)
     try assessment.requirePossible(store: request.store, accepting: request.lossDecision)
@@ -46,7 +46,8 @@ struct StageRun {
     let choice = EngineList.choose(for: input, wish: request.engine)
     var outcome: Outcome
     do {
-      outcome = try await make(assessment, input: input, type: choice.engine, reporter: reporter)
+      outcome = try await attemptOrRestrict(
+        assessment, input: input, type: choice.engine, reporter: reporter)
     } catch {
       throw try refusal(behind: error, of: assessment) ?? error
     }
@@ -92,7 +93,7 @@ struct StageRun {
 
   /// Plans, runs the workers and assembles their shards; if the engine's plan turns out not to
   /// work, once more under a restriction.
-  private func make(
+  private func attemptOrRestrict(
     _ assessment: StageAssessment, input: StageInput, type: any MigrationEngine.Type,
     reporter: ProgressReporter
   ) async throws -> Outcome {
@@ -137,7 +138,7 @@ struct StageRun {
       request: request, survey: survey, stage: stage, paths: paths,
       input: input,
       assessment: assessment, saved: saved, frame: frame
-    ).run(results, engine: engine, reporter: reporter)
+    ).assemble(results, engine: engine, reporter: reporter)
   }
 
   /// The space for an edit of the store, in addition to what another store lacks; if it was
@@ -207,7 +208,7 @@ struct StageRun {
     let results: [WorkerPool.Result]
     do {
       defer { beside?.stop() }
-      results = try await pool.run(resuming: documents, of: saved.plan, reporter: reporter) {
+      results = try await pool.execute(resuming: documents, of: saved.plan, reporter: reporter) {
         try engine.takesUp($0, in: paths)
       }
     }

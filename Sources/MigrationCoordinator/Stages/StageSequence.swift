@@ -65,7 +65,7 @@ struct StageSequence {
   }
 
   /// Makes the result of the last stage, which stays in the work folder.
-  func run(_ reporter: ProgressReporter) async throws -> Outcome {
+  func makeResult(_ reporter: ProgressReporter) async throws -> Outcome {
     var done = try begin(reporter)
     let wasResumed = !done.isEmpty
     for number in (done.count + 1)..<stages.count {
@@ -76,7 +76,7 @@ struct StageSequence {
     var own = request
     own.store = store(before: stages.count)
     own.journalMode = request.resultUsesWAL(from: survey) ? .wal : .delete
-    var last = try await run(stages.count, after: done.last, own: own, reporter: reporter)
+    var last = try await perform(stages.count, after: done.last, own: own, reporter: reporter)
     var report = last.report
     report.store = request.store.string
     report.destination = request.destination.string
@@ -153,7 +153,7 @@ struct StageSequence {
     own.output = destination
     own.isIntermediate = true
     own.journalMode = .delete
-    let made = try await run(number, after: previous, own: own, reporter: reporter)
+    let made = try await perform(number, after: previous, own: own, reporter: reporter)
     let result = paths.stage(number: number).result
     let files = ExternalFiles(
       schema: try StoreSchema(stages[number - 1].destination.model), result: result,
@@ -189,7 +189,7 @@ struct StageSequence {
   }
 
   /// Runs a stage: the only one in the work folder itself, one of several in a folder of its own.
-  private func run(
+  private func perform(
     _ number: Int, after previous: Marker?, own: MigrationRequest, reporter: ProgressReporter
   ) async throws -> StageRun.Outcome {
     var stage = stages[number - 1]
@@ -202,7 +202,7 @@ struct StageSequence {
       return try await StageRun(
         request: own, survey: survey, stage: stage,
         workspace: workspace, launcher: launcher, logger: logger
-      ).run(reporter)
+      ).makeResult(reporter)
     }
     var workspace = try Workspace.open(paths.stage(number: number), store: request.store)
     workspace.run = self.workspace.run
@@ -219,7 +219,7 @@ struct StageSequence {
         try await StageRun(
           request: own, survey: survey, stage: stage,
           workspace: workspace, launcher: launcher, logger: logger
-        ).run(inner)
+        ).makeResult(inner)
       }
     } catch {
       throw explained(error, stage: stage)

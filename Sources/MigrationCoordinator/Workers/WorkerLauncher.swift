@@ -9,7 +9,7 @@ package protocol WorkerLauncher: Sendable {
   ///
   /// - Parameter link: receives what the worker reports.
   /// - Throws: `WorkError.workerNotStarted`, if no process can be started.
-  func run(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding
+  func execute(_ document: WorkOrderDocument, link: OrderLink) async throws -> WorkerEnding
 }
 
 /// Starts workers as processes of this executable, or of another one that implements them.
@@ -30,7 +30,7 @@ package struct ProcessLauncher: WorkerLauncher {
   }
 
   /// Starts a process, passes it the work order, and waits until it has ended.
-  package func run(
+  package func execute(
     _ document: WorkOrderDocument, link: OrderLink
   ) async throws -> WorkerEnding {
     var options = PlatformOptions()

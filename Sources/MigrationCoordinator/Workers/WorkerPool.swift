@@ -35,7 +35,7 @@ struct WorkerPool {
   }
 
   /// Runs all orders, begun in the given sequence, and throws as soon as one has failed for good.
-  func run(
+  func execute(
     _ documents: [WorkOrderDocument], finished: @Sendable (Result) -> Void
   ) async throws -> [Result] {
     let limits = desk.limits
@@ -47,7 +47,7 @@ struct WorkerPool {
       group.addTask { await Self.next(of: limits) }
       while results.count < documents.count {
         while let next = waiting.next(atMost: limit) {
-          group.addTask { try await run(next) }
+          group.addTask { try await execute(next) }
         }
         desk.note(workersRunning: waiting.running)
         switch try await group.next() {
@@ -71,7 +71,7 @@ struct WorkerPool {
   }
 
   /// Executes a work order, in up to three attempts (`WorkerLifecycle`).
-  private func run(_ document: WorkOrderDocument) async throws -> Event {
+  private func execute(_ document: WorkOrderDocument) async throws -> Event {
     var lifecycle = WorkerLifecycle()
     var document = document
     document.attempt = lifecycle.begin()
@@ -80,7 +80,7 @@ struct WorkerPool {
       try await desk.passPatiently()
       let link = OrderLink(document, board: board, desk: desk, claim: claim)
       let span = recorder.begin(document.order, attempt: document.attempt)
-      let ending = try await launcher.run(document, link: link)
+      let ending = try await launcher.execute(document, link: link)
       recorder.end(span, isDone: ending.isDone)
       let fault: WorkerFault
       switch ending {
@@ -164,7 +164,7 @@ extension WorkerPool {
   ///
   /// - Parameter isWhole: whether what belongs to a manifest besides its shard is as it was
   ///   written.
-  func run(
+  func execute(
     resuming documents: [WorkOrderDocument], of plan: MigrationPlan, reporter: ProgressReporter,
     isWhole: (ShardManifest) throws -> Bool
   ) async throws -> [Result] {
@@ -178,7 +178,7 @@ extension WorkerPool {
       }
     }
     reporter.begin(plan, finished: found.map(\.manifest.order))
-    let made = try await run(missing) { _ in FaultPoint.coordinatorMigrating.reached() }
+    let made = try await execute(missing) { _ in FaultPoint.coordinatorMigrating.reached() }
     return found + made
   }
 

@@ -73,7 +73,7 @@ package final class SharedFilterSurvey {
     for surveyor in surveyors.prefix(scan.readers) {
       try surveyor.begin(division, asking: question)
     }
-    try scan.run(Array(surveyors.prefix(scan.readers))) { surveyor, keys, found in
+    try scan.read(with: Array(surveyors.prefix(scan.readers))) { surveyor, keys, found in
       try surveyor.look(at: keys, found: found)
     } take: { finding in
       outcome.add(finding.outcome)

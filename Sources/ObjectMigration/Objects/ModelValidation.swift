@@ -38,7 +38,7 @@ struct ModelValidation {
   /// Called with every violation.
   let report: (Violation) throws -> Void
 
-  func run() throws {
+  func validate() throws {
     for entity in entities where !entity.isAbstract {
       let facts = try context.entityFacts(name: entity.name)
       for name in facts.attributes.keys.sorted() {

@@ -39,7 +39,7 @@ struct PriorViolations {
       let place = StandingViolation.Place(
         entity: violation.entity, property: violation.property, rule: violation.rule)
       found[place, default: KeySet()].insert(violation.key)
-    }.run()
+    }.validate()
     self.found = found
   }
 
@@ -99,7 +99,7 @@ extension ModelValidation {
     try ModelValidation(context: context, entities: entities) {
       all.add($0)
       names.insert($0.entity)
-    }.run()
+    }.validate()
     let kept = names.filter(keepsKey)
     if kept.isEmpty { return all }
     let prior = try PriorViolations(source, mappings: mappings, becoming: kept)
@@ -110,7 +110,7 @@ extension ModelValidation {
       } else {
         result.add(violation)
       }
-    }.run()
+    }.validate()
     return result
   }
 }

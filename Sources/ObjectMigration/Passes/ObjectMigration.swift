@@ -107,7 +107,7 @@ package struct ObjectMigration {
   /// Migrates; the result is complete where this returns, and to be thrown away where it throws.
   ///
   /// Violations of a shard are only reported, since those of other shards come along with them.
-  package func run() throws -> Report {
+  package func migrate() throws -> Report {
     try Self.checkPolicies(
       order.mappings, registered: order.policies.keys, problem: { .policiesNotInWorker($0) })
     try Files.remove(order.result)
@@ -218,7 +218,7 @@ package struct ObjectMigration {
         try progress(
           ThreePasses.share * (Double(index) + part) / Double(order.mappings.count), mapping)
       }
-      report.objectsRead += try passes.run()
+      report.objectsRead += try passes.migrate()
       // Of several mapping models each knows only what it made.
       if order.mappings.count == 1 {
         tally.add(
@@ -258,7 +258,7 @@ package struct ObjectMigration {
     let db = try destination.flushed()
     try destination.fetchIndexes.drop()
     try destination.makeIndexes()
-    try PlaceNumbering(schema: schema, db: db).run()
+    try PlaceNumbering(schema: schema, db: db).number()
     try validate(destination, since: source, keys: keys, scope: scope, report: &report)
     for (index, table) in schema.tables.enumerated()
     where !scope.foreignTables.contains(table.name) {

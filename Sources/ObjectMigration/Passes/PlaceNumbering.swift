@@ -6,7 +6,7 @@ struct PlaceNumbering {
   let schema: StoreSchema
   let db: Database
 
-  func run() throws {
+  func number() throws {
     for table in schema.tables {
       for (owner, order) in pairs(table: table) {
         try number(table: table.name, owner: owner, order: order, key: "Z_PK")

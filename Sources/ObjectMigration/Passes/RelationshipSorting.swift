@@ -22,7 +22,7 @@ struct RelationshipSorting {
   private var context: ObjectContext { manager.destinationContext }
 
   /// Sorts all that the mappings name.
-  func run(_ mappings: [EntityMapping]) throws {
+  func sort(for mappings: [EntityMapping]) throws {
     for mapping in mappings {
       for property in mapping.relationshipMappings where !property.sortedBy.isEmpty {
         try sort(property, of: mapping)

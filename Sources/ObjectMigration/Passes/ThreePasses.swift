@@ -49,7 +49,7 @@ struct ThreePasses {
   }
 
   /// Runs the passes; how many source objects were read.
-  mutating func run() throws -> Int64 {
+  mutating func migrate() throws -> Int64 {
     let start = Self.now
     for (mapping, policy) in mappings { manager.enter(mapping, policy: policy) }
     let source = manager.sourceContext
@@ -77,7 +77,7 @@ struct ThreePasses {
     }
     try RelationshipSorting(
       manager: manager, makers: makers, foreign: manager.foreignNames
-    ).run(mappings.map(\.0))
+    ).sort(for: mappings.map(\.0))
     for (mapping, policy) in mappings { try validate(mapping, policy: policy) }
     if let last = mappings.last { try progress(1, last.0) }
     manager.leaveMapping()

@@ -103,7 +103,7 @@ struct FullVerification {
   private func digests(_ parts: [Part], tables: Int) throws -> [Digests] {
     let sums = DigestSums(tables: tables)
     let (result, source) = (order.result, FilePath(layout.source))
-    try ThreadPool.run(parts.count) { number in
+    try ThreadPool.perform(parts.count) { number in
       let part = parts[number]
       let digest = try leafDigest(part, path: part.isSource ? source : result)
       sums.add(try digest ?? queryDigest(part, result: result, source: source), of: part)

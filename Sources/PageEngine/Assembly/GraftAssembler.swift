@@ -219,7 +219,7 @@ struct GraftAssembler {
     let all = parts.flatMap(\.self)
     let indexPool = IndexPool(jobs: all, file: file, pool: pool, pointers: pointers, bytes: bytes)
     try progress(.indexing(units: all.reduce(0) { $0 + $1.bytes }, atOnce: 0))
-    let outcomes = try indexPool.run(all.count) { try progress(.stepDone(units: $0)) }
+    let outcomes = try indexPool.build(all.count) { try progress(.stepDone(units: $0)) }
     let stitcher = TableStitcher(file: file, pool: pool, pointers: pointers)
     for jobs in parts {
       guard let job = jobs.first, jobs.count > 1 else { continue }

@@ -93,7 +93,7 @@ package struct IndexFilling {
     let bytes = Int(max(1 << 20, min(24 << 20, memory / 4))) / (indexes.count + 1) / files.count
     let found = Mutex<[Int: (runs: [String: IndexRuns], rows: Int64)]>([:])
     let step = width / Int64(files.count) + 1
-    try ThreadPool.run(files.count) { part in
+    try ThreadPool.perform(files.count) { part in
       let from = first + Int64(part) * step
       guard
         let cursor = try source.cursor(
@@ -152,7 +152,7 @@ package struct IndexFilling {
     var (roots, left): ([UInt32], [Index]) = ([], [])
     for (index, job) in jobs.sorted(by: { $0.1.root < $1.1.root }) {
       do {
-        let made = try job.run(file, pool: pool, pointers: pointers, bytes: bytes, read: .init())
+        let made = try job.build(file, pool: pool, pointers: pointers, bytes: bytes, read: .init())
         guard made.entries == job.size else { throw PageError(.miswritten(page: job.root)) }
       } catch let error as PageError where error.problem == .duplicateKeys {
         // SQLite reports it; the pages taken so far are lost.

@@ -96,7 +96,7 @@ struct IndexJob: Sendable {
   /// - Parameters:
   ///   - bytes: those that all reading may keep in memory.
   ///   - read: counts the bytes of keys as they are read, in all the job's `bytes`.
-  func run(
+  func build(
     _ file: PageFile, pool: PagePool, pointers: PointerMap, bytes: Int, read: ReadCount
   ) throws -> Outcome {
     let writer = ExtentWriter(file: file, source: pool, pointers: pointers)

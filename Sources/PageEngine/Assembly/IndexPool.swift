@@ -37,7 +37,7 @@ final class IndexPool: Sendable {
 
   /// Runs all jobs, and calls `each` on the calling thread with the bytes that they have read since
   /// it was called last.
-  func run(_ count: Int, each: (Int64) throws -> Void) throws -> [IndexJob.Outcome] {
+  func build(_ count: Int, each: (Int64) throws -> Void) throws -> [IndexJob.Outcome] {
     guard count > 0 else { return [] }
     let threads = min(Self.mostThreads, count)
     for _ in 0..<threads { Thread { self.work(bytes: self.bytes / threads) }.start() }
@@ -60,7 +60,7 @@ final class IndexPool: Sendable {
   private func work(bytes: Int) {
     while let job = state.withLock({ $0.waiting.popFirst() }) {
       do {
-        let outcome = try job.run(file, pool: pool, pointers: pointers, bytes: bytes, read: read)
+        let outcome = try job.build(file, pool: pool, pointers: pointers, bytes: bytes, read: read)
         state.withLock { $0.outcomes.append(outcome) }
       } catch {
         state.withLock { $0.error = $0.error ?? error }

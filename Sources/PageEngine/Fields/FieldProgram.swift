@@ -289,10 +289,10 @@ package final class FieldProgram {
   // MARK: Rows
 
   /// Makes the destination row of a source row; `unknown` where SQLite has to make it.
-  package func make(_ fields: UnsafePointer<Field>) -> Outcome { run(fields) }
+  package func make(_ fields: UnsafePointer<Field>) -> Outcome { assembled(fields) }
 
   @inline(__always)
-  func run(_ fields: UnsafePointer<Field>) -> Outcome {
+  func assembled(_ fields: UnsafePointer<Field>) -> Outcome {
     let number = fields[entityField]
     guard number.isInteger else {
       guard number.isNull else { return .unknown }

@@ -52,7 +52,7 @@ struct PieceLoop {
   }
 
   /// Writes all rows; how many were made, and what was read of a table of objects.
-  func run(
+  func writeRows(
     into output: inout PieceOutput, progress: (_ rows: Int64, _ lastKey: Int64) throws -> Void
   ) throws -> (rows: Int64, count: RowCount?) {
     switch program {

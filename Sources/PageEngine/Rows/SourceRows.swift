@@ -129,7 +129,7 @@ struct SourceRows {
     let parts = Int64(ThreadPool.most(of: Int(distance / Self.keysOfThread) + 1))
     let size = distance / parts + 1
     let (file, folder) = (file, folder)
-    try ThreadPool.run(Int(parts)) { part in
+    try ThreadPool.perform(Int(parts)) { part in
       let begin = first + Int64(part) * size
       let end = part == Int(parts) - 1 ? last : begin + size - 1
       guard

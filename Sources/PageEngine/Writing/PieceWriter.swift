@@ -137,7 +137,7 @@ package final class PieceWriter {
   @inline(__always)
   private func make(_ cursor: TableCursor, program: FieldProgram) throws -> Halt? {
     try cursor.read()
-    switch program.run(cursor.fields) {
+    switch program.assembled(cursor.fields) {
     case .made:
       try put(cursor.key, fields: UnsafePointer(program.output), count: program.width)
       program.noteMade()

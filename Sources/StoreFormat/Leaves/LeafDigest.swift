@@ -124,7 +124,7 @@ extension LeafDigest {
     let scan = SharedScan(outline.runs, readers: readers)
     var sum = RowDigest()
     do {
-      try scan.run(Array(repeating: (), count: scan.readers)) { _, keys, found in
+      try scan.read(with: Array(repeating: (), count: scan.readers)) { _, keys, found in
         try found(
           digest(TableLeaves(file, sizes: sizes), from: keys.lowerBound, to: keys.upperBound))
       } take: {

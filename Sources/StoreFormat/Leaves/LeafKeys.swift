@@ -17,7 +17,7 @@ extension TableDivision {
     let scan = scan(of: table)
     do {
       let readers = (0..<scan.readers).map { _ in TableLeaves(file, sizes: sizes) }
-      try scan.run(readers) { leaves, range, found in
+      try scan.read(with: readers) { leaves, range, found in
         try leaves.open(root: root, from: range.lowerBound, to: range.upperBound)
         var some: [Int64] = []
         while true {

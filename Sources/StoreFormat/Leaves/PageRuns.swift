@@ -44,7 +44,7 @@ final class PageRuns {
   }
 
   /// How many pages from one on are worth reading at once, where others of a list follow it.
-  static func run(of pages: [UInt32], from place: Int) -> Int {
+  static func length(of pages: [UInt32], from place: Int) -> Int {
     let first = pages[place]
     var last = first
     for page in pages[(place + 1)...] {

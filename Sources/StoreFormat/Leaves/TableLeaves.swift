@@ -91,7 +91,7 @@ final class TableLeaves {
       levels[levels.count - 1].next += 1
       let place = level.next
       try descend(
-        to: level.children[place], run: PageRuns.run(of: level.children, from: place),
+        to: level.children[place], run: PageRuns.length(of: level.children, from: place),
         lower: place == 0 ? level.lower : level.keys[place - 1],
         upper: place < level.keys.count ? level.keys[place] : level.upper, key: from)
       return true
@@ -119,7 +119,7 @@ final class TableLeaves {
       if place > 0 { lower = level.keys[place - 1] }
       if place < level.keys.count { upper = level.keys[place] }
       number = level.children[place]
-      run = PageRuns.run(of: level.children, from: place)
+      run = PageRuns.length(of: level.children, from: place)
       levels.append(level)
     }
   }

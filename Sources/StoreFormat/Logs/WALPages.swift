@@ -173,7 +173,7 @@ extension WALPages {
         permissions: .ownerReadWrite))
     let start = Int64(headSize + name.count)
     var copy = WALCopy(header: header, log: log, output: output, start: start)
-    guard try copy.run(), let entries = copy.index.finished() else { return .unfit }
+    guard try copy.write(), let entries = copy.index.finished() else { return .unfit }
     guard copy.index.frames > 0 else { return .nothing }
     // Pages beyond the main file that have no frames are free, and a frame lists those.
     let most =
@@ -235,7 +235,7 @@ private struct WALCopy {
   }
 
   /// False where the log has more pages than are kept in memory.
-  mutating func run() throws -> Bool {
+  mutating func write() throws -> Bool {
     let frameSize = WALHeader.frameHeaderSize + header.pageSize
     let most = max(1, (1 << 20) / frameSize)
     let frames = UnsafeMutableRawBufferPointer.allocate(byteCount: most * frameSize, alignment: 16)

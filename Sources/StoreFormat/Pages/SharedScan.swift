@@ -42,8 +42,8 @@ package struct SharedScan: Sendable {
   ///   - look: reads a range with a reader, and returns the findings in order.
   ///   - take: called with each finding, one at a time, on any thread.
   /// - Throws: the error that comes first in the order of keys.
-  package func run<Reader, Found: Sendable>(
-    _ open: [Reader],
+  package func read<Reader, Found: Sendable>(
+    with open: [Reader],
     look: @escaping (Reader, ClosedRange<Int64>, _ found: (Found) throws -> Void) throws -> Void,
     take: (Found) throws -> Void
   ) throws {

@@ -82,7 +82,7 @@ final class FileProof: Sendable {
       for place in trees.indices {
         units += try self.units(of: &trees[place], place: place, walk: walk)
       }
-      let counted = run(units, trees: trees, threads: threads, first: walk)
+      let counted = prove(units, trees: trees, threads: threads, first: walk)
       guard let counted, agree(counted), ledger.isComplete else { return nil }
       return forms.asked
     } catch {
@@ -174,7 +174,7 @@ final class FileProof: Sendable {
   /// Goes through all parts.
   ///
   /// - Parameter first: serves one of the threads.
-  private func run(_ units: [Unit], trees: [Tree], threads: Int, first: TreeWalk) -> [Tree]? {
+  private func prove(_ units: [Unit], trees: [Tree], threads: Int, first: TreeWalk) -> [Tree]? {
     let progress = Progress(trees)
     let count = max(1, min(threads, units.count))
     nonisolated(unsafe) let first = first  // the part of this number alone has it

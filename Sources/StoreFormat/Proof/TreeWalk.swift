@@ -144,7 +144,7 @@ final class TreeWalk {
     let last = bytes.long(start + PageField.rightmostChild)
     found.append(Branch(page: last, run: 1, lower: lower, upper: branch.upper))
     let numbers = found.map(\.page)
-    for place in found.indices { found[place].run = PageRuns.run(of: numbers, from: place) }
+    for place in found.indices { found[place].run = PageRuns.length(of: numbers, from: place) }
     return found
   }
 
@@ -308,7 +308,7 @@ final class TreeWalk {
     let node = try node(bytes, start: start, type: type, depth: depth)
     for (place, child) in node.children.enumerated() {
       try walkIndex(
-        child, run: PageRuns.run(of: node.children, from: place), parent: number, depth: depth + 1,
+        child, run: PageRuns.length(of: node.children, from: place), parent: number, depth: depth + 1,
         form: form)
       if place < node.cells.count {
         try entry(node.bytes, at: node.cells[place] + 4, of: number, form: form)

@@ -52,7 +52,7 @@ struct SalvageSchema {
       return true
     }
     do {
-      try tree.run(root: 1)
+      try tree.salvage(root: 1)
       if tree.isWhole, tree.rows > 0 { return }
     } catch is TreeSalvage.TooLong {
       // No statement is as long.

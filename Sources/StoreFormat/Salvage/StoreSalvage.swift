@@ -48,7 +48,7 @@ package struct StoreSalvage {
   package func examine() throws -> SalvagedStore {
     let folder = try TemporaryFolder()
     return try withExtendedLifetime(folder) {
-      try run(in: folder.path.appending("source.sqlite"), keepsRows: false)
+      try salvage(into: folder.path.appending("source.sqlite"), keepsRows: false)
     }
   }
 
@@ -59,10 +59,10 @@ package struct StoreSalvage {
     for suffix in StoreFile.suffixes {
       try Files.remove(FilePath(path.string + suffix))
     }
-    return try run(in: path, keepsRows: true)
+    return try salvage(into: path, keepsRows: true)
   }
 
-  private func run(in path: FilePath, keepsRows: Bool) throws -> SalvagedStore {
+  private func salvage(into path: FilePath, keepsRows: Bool) throws -> SalvagedStore {
     let header = try StoreHeader(readingSource: file.path)
     let connection = try StoreConnection.scratch(
       path, cacheBytes: 16 << 20, textEncoding: file.textEncoding, pageSize: file.pageSize,
@@ -167,7 +167,7 @@ package struct StoreSalvage {
 
   private func read(tree: TreeSalvage, of entry: SalvageSchema.Entry) throws {
     do {
-      try tree.run(root: entry.root)
+      try tree.salvage(root: entry.root)
     } catch let error as TreeSalvage.TooLong {
       let row = LongRow(
         table: entry.table, key: error.key, bytes: error.bytes, memory: file.memory)
@@ -257,7 +257,7 @@ package struct StoreSalvage {
         }
         return true
       }
-      try tree.run(root: entry.root)
+      try tree.salvage(root: entry.root)
     }
     return found
   }

@@ -54,7 +54,7 @@ final class TreeSalvage {
   /// Whether anything is missing, or may be.
   var isWhole: Bool { damagedPages.isEmpty && gaps.isEmpty && !isRootLost }
 
-  func run(root: UInt32) throws {
+  func salvage(root: UInt32) throws {
     guard let page = try page(root, as: .root) else {
       isRootLost = true
       return

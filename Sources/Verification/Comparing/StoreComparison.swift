@@ -113,7 +113,7 @@ package enum StoreComparison {
   ///
   /// - Throws: `StoreError` or `VerificationError`, if the old store cannot be read or a step not
   ///   be executed. Faults of the new store are differences.
-  package static func run(
+  package static func compare(
     _ order: VerificationOrder, progress: @escaping (VerificationProgress) -> Void = { _ in }
   ) throws -> VerificationReport {
     do {

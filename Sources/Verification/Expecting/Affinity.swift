@@ -28,7 +28,7 @@ final class Affinity {
   }
 
   func applied(_ value: RawValue, type: DeclaredType) throws(StoreError) -> RawValue {
-    try inserts[type]?.run([value])
+    try inserts[type]?.execute([value])
     return try reads[type]?.row(values: [])?.first ?? value
   }
 

@@ -110,7 +110,7 @@ final class ExpectedSteps {
       try Materialization(
         reading: reading, source: store, made: made,
         evaluator: CellEvaluator(source: store, affinity: affinity, files: files)
-      ).run()
+      ).write()
       maxima = maxima(after: reading)
       store = made
     } else {
@@ -160,7 +160,7 @@ final class ExpectedSteps {
     let insert = try store.prepare("INSERT INTO Z_PRIMARYKEY VALUES (?, ?, 0, ?)")
     for entity in schema.model.entities {
       guard let number = schema.numbers[entity.name]?.rawValue else { continue }
-      try insert.run([.integer(number), .text(entity.name), .integer(maxima[entity.name] ?? 0)])
+      try insert.execute([.integer(number), .text(entity.name), .integer(maxima[entity.name] ?? 0)])
     }
   }
 
@@ -184,7 +184,7 @@ final class ExpectedSteps {
     work.policies = order.policies
     while true {
       do {
-        return try ObjectMigration(work).run().maxima
+        return try ObjectMigration(work).migrate().maxima
       } catch let error as StoreError {
         // Whatever the migration has copied can be verified, by as much memory as it takes.
         guard case .rowTooLong = error.problem,
@@ -245,7 +245,7 @@ struct Materialization {
   let made: RawStore
   let evaluator: CellEvaluator
 
-  func run() throws {
+  func write() throws {
     try made.execute("BEGIN")
     var newOrders: [TableRules.NewOrder] = []
     let affinity = try Affinity()
@@ -275,7 +275,7 @@ struct Materialization {
       "INSERT INTO \(SQL.identifier(name: table.name)) VALUES (\(marks))")
     var rows = try ExpectedRows(rules: rules, in: source)
     while try rows.next() {
-      try insert.run(
+      try insert.execute(
         table.columns.indices.map { place in
           let cell = try rows.cell(place: place, evaluator: evaluator)
           // A cell of another entity's property may keep its value.
@@ -296,7 +296,7 @@ struct Materialization {
       var values: [RawValue] = [pair.first, pair.second]
       if join.first.orderColumn != nil { values.append(pair.firstOrder ?? .null) }
       if join.second.orderColumn != nil { values.append(pair.secondOrder ?? .null) }
-      try insert.run(values)
+      try insert.execute(values)
     }
     for (end, owner, isThere) in [
       (join.first, join.second, pairs.hasFirstOrder),
@@ -323,7 +323,7 @@ struct Materialization {
     while try rows.step() {
       place = rows.value(column: 1) == last ? place + 1 : 1
       last = rows.value(column: 1)
-      try insert.run([rows.value(column: 0), .integer(place)])
+      try insert.execute([rows.value(column: 0), .integer(place)])
     }
     try made.execute(
       "UPDATE \(table) SET \(SQL.identifier(name: order.orderColumn)) = "

@@ -99,7 +99,7 @@ struct PlainCopies {
       if changes.count >= Self.changesKept { break }
     }
     after.reset()
-    for change in changes { try updates[change.column].run([change.value, change.key]) }
+    for change in changes { try updates[change.column].execute([change.value, change.key]) }
   }
 
   /// The most values that are restored; more are not needed to show that values change.

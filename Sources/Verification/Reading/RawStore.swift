@@ -261,7 +261,7 @@ final class RawStatement {
   }
 
   /// Executes the statement once with these values.
-  func run(_ values: [RawValue]) throws(StoreError) {
+  func execute(_ values: [RawValue]) throws(StoreError) {
     bind(values)
     defer { reset() }
     _ = try step()
