@@ -283,8 +283,8 @@ class Count:
         cause = "unmappedProperty" if wanted else "removed"
         full = [o for o in objects if o[name] is not None]
         has_policy = any("policy" in m for m in takers)
+        readers = {m["name"] for m, names in zip(takers, read) if name in names}
         if any("filter" in m for m in takers) and not has_policy:
-            readers = {m["name"] for m, names in zip(takers, read) if name in names}
             lost = sum(1 for o, by in zip(objects, taken)
                        if by and o[name] is not None and not readers & {m["name"] for m in by})
         else:
@@ -292,10 +292,12 @@ class Count:
         if lost:
             self.losses[entity, name, cause] = lost
         old_type = self.maker.attributes(self.old, entity)[name].type
-        if wanted and wanted.type != old_type and any(name in names for names in read):
+        if wanted and wanted.type != old_type and readers:
             fits = (lambda v: v in (0, 1)) if wanted.type == "Boolean" else \
                 (lambda v: v == int(v))
-            broken = sum(not fits(o[name]) for o in full)
+            broken = sum(1 for o, by in zip(objects, taken)
+                         if o[name] is not None and not fits(o[name])
+                         and readers & {m["name"] for m in by})
             if broken:
                 self.losses[entity, name, "conversion"] = broken
 

@@ -96,7 +96,8 @@ extension StoreFleet {
       let numbers = try FleetCanary(of: canary, in: folder, element: element?.core, past: past)
         .numbers
       let before = runner.recorder.run.tally.count(.failed)
-      try await runner.executeOrders(of: try source(.only(numbers), past: past, verifiesFully: true))
+      try await runner.executeOrders(
+        of: try source(.only(numbers), past: past, verifiesFully: true))
       if runner.isStopping { return }
       let failed = runner.recorder.run.tally.count(.failed) - before
       if failed > 0 {

@@ -108,26 +108,27 @@ struct RowCheck {
     return (old, new)
   }
 
-  /// Whether a mapping makes an object of each of its source entity, without a policy, so that the
-  /// rows of the store show what it makes of each.
+  /// Whether a mapping makes an object of each that it takes, without a policy, so that the rows of
+  /// the store show what it makes of each.
   func makesOneOfEach(_ entityMapping: EntityMapping) -> Bool {
     // Of several mapping models two mappings may have one name.
     ends(of: entityMapping) != nil && entityMapping.ownPolicyClassName == nil
-      && entityMapping.takesAll && entityMapping.newObjects == nil
+      && entityMapping.predicate != nil && entityMapping.newObjects == nil
       && mapping.entityMappings.count(where: { $0.name == entityMapping.name }) == 1
   }
 
-  /// Whether no other mapping takes its objects either, or makes objects of its table of others.
+  /// Whether it takes all objects of its entity, and no other mapping takes them either or makes
+  /// objects of its table of others.
   private func isAlone(_ entityMapping: EntityMapping) -> Bool {
-    guard makesOneOfEach(entityMapping), let (old, new) = ends(of: entityMapping) else {
-      return false
-    }
+    guard makesOneOfEach(entityMapping), entityMapping.takesAll,
+      let (old, new) = ends(of: entityMapping)
+    else { return false }
     return !mapping.entityMappings.contains {
       shares($0, old: old, new: new, name: entityMapping.name)
     }
   }
 
-  /// The conditions on the objects of a mapping that makes one of each, as far as rows show them.
+  /// The conditions on the objects that such a mapping takes, as far as rows show them.
   func plainConditions(of entityMapping: EntityMapping) -> [Condition] {
     guard let (old, new) = ends(of: entityMapping) else { return [] }
     // A constraint compares all objects of a table.

@@ -75,10 +75,12 @@ package struct PlainDemands: Hashable, Sendable {
   package let mapping: MappingModel
   /// The demands.
   package private(set) var conditions: [Condition] = []
+  /// The mappings whose objects have to satisfy each of them.
+  package private(set) var takers: [Condition: [EntityMapping]] = [:]
   /// Values that the types of such mappings may change.
   package private(set) var conversions: [PossibleLoss] = []
 
-  /// Checks each entity mapping without a policy that takes all objects of its source entity.
+  /// Checks each entity mapping without a policy that makes an object of each that it takes.
   package init(
     models: [MappingModel], source: ManagedObjectModel, destination: ManagedObjectModel,
     validates: Bool
@@ -90,7 +92,10 @@ package struct PlainDemands: Hashable, Sendable {
     let losses = MappingLosses(models: models, source: source, destination: destination)
     for entityMapping in mapping.entityMappings where check.makesOneOfEach(entityMapping) {
       // Two mappings may make the same of one entity.
-      conditions += check.plainConditions(of: entityMapping).filter { !conditions.contains($0) }
+      for condition in check.plainConditions(of: entityMapping) {
+        if takers[condition] == nil { conditions.append(condition) }
+        takers[condition, default: []].append(entityMapping)
+      }
       conversions += losses.possible.filter { loss in
         if case .conversion = loss.kind {
           loss.entity == entityMapping.sourceEntityName && !conversions.contains(loss)

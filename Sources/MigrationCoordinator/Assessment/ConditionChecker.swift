@@ -14,6 +14,9 @@ struct ConditionChecker {
   let reader: StoreReader
   /// Whether rows that the mapping of a condition does not take may not break it.
   var excludesUntaken = false
+  /// The mappings whose objects have to satisfy a condition, where several may make the same of one
+  /// entity.
+  var takers: [Condition: [EntityMapping]] = [:]
   /// Makes the rows of the step's destination; nil where they are made otherwise.
   var made: MigrationProgram?
   /// SQL that returns whether a choice set a reference of a row, named `s`, to nil, by entity and
@@ -199,15 +202,33 @@ struct ConditionChecker {
 
   /// A test that holds of no row which the mapping of a condition leaves to others.
   func taken(_ test: String, of place: Place, condition: Condition) -> String {
-    let maker = mapping.maker(from: condition.sourceEntity, to: condition.destinationEntity)
-    return exclusion(maker, of: place).map { "(\(test)) AND \($0)" } ?? test
+    taken(test, of: place, by: makers(of: condition))
+  }
+
+  /// A test that holds of no row which none of some mappings takes.
+  func taken(_ test: String, of place: Place, by makers: [EntityMapping]) -> String {
+    let rows = untakenRows(by: makers, of: place).map { $0.exclusion(key: "s.Z_PK") }
+    return rows.isEmpty ? test : "(\(test)) AND (\(rows.joined(separator: " OR ")))"
   }
 
   /// A test for rows that a mapping takes of those of its entity; nil where it takes all.
-  func exclusion(_ maker: EntityMapping?, of place: Place) -> String? {
-    guard excludesUntaken, let maker, maker.isFiltered, let own = mapping.place(named: maker.name)
-    else { return nil }
-    return UntakenRows(table: place.rows.sourceTable, mappings: [own]).exclusion(key: "s.Z_PK")
+  func exclusion(_ maker: EntityMapping, of place: Place) -> String? {
+    untakenRows(by: [maker], of: place).first?.exclusion(key: "s.Z_PK")
+  }
+
+  /// The rows that each of some mappings does not take; empty where one takes all.
+  func untakenRows(by makers: [EntityMapping], of place: Place) -> [UntakenRows] {
+    guard excludesUntaken, makers.allSatisfy(\.isFiltered) else { return [] }
+    return makers.compactMap { mapping.place(named: $0.name) }.map {
+      UntakenRows(table: place.rows.sourceTable, mappings: [$0])
+    }
+  }
+
+  /// The mappings whose objects have to satisfy a condition.
+  func makers(of condition: Condition) -> [EntityMapping] {
+    takers[condition]
+      ?? [mapping.maker(from: condition.sourceEntity, to: condition.destinationEntity)]
+      .compactMap(\.self)
   }
 
   /// The column of the store itself from which an attribute's values are made; nil where there are

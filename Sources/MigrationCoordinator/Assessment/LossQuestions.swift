@@ -42,7 +42,22 @@ extension ConditionChecker {
       else {
         return nil
       }
-      return .rows(place.isOf(type.changes("(\(column))")))
+      let makers = converters(of: name, of: place.entity, to: type)
+      return .rows(place.isOf(taken(type.changes("(\(column))"), of: place, by: makers)))
+    }
+  }
+
+  /// The mappings that make values of a type of an attribute.
+  func converters(
+    of attribute: String, of entity: Entity, to type: AttributeType
+  ) -> [EntityMapping] {
+    mapping.makers(ofSource: entity.name).filter { maker in
+      guard let new = maker.destinationEntityName.flatMap({ destination.model.entity(name: $0) })
+      else { return false }
+      return maker.attributeMappings.contains { property in
+        guard case .attribute(attribute, _) = property.origin else { return false }
+        return destination.model.leafAttribute(named: property.name, of: new)?.type == type
+      }
     }
   }
 

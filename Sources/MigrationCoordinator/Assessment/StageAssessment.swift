@@ -101,14 +101,16 @@ package struct StageAssessment: Sendable {
         step.marked($0)
       }
       kind = .objects(counted, because: fallback)
-      let demands = try StageDemands.all(
+      var demands = try StageDemands.all(
         of: stage, in: survey, validates: request.validation == .strict)
       let fates = counted.fates
-      let untakenKeeper = try counted.untakenKeeper(for: fates, and: external.uses.filters)
+      let untakenKeeper = try counted.untakenKeeper(
+        for: fates,
+        and: demands.reduce(external.uses.filters) { $0.union($1.untakenRows) })
       let known = try counted.beforehand(
         now: Date().timeIntervalSinceReferenceDate, untakenKeeper: untakenKeeper
       ) { looking($0, counted.filtersToTry) }
-      try untakenKeeper?.finish()
+      demands = demands.map { $0.known(by: untakenKeeper) }
       if let untakenKeeper {
         try survey.reader.connection.run { RowKeyReader(untakenKeeper.keys).install(in: $0) }
       }

@@ -1,4 +1,6 @@
+import GRDB
 import Mapping
+import MigrationEngine
 import ObjectModel
 import Planning
 import RowPrograms
@@ -14,6 +16,8 @@ struct StageDemands {
   var checker: ConditionChecker
   /// The conditions that mandatory to-one relationships have an object.
   var mandatoryReferences: [Condition] = []
+  /// The keys of rows that filtered mappings do not take; nil where the questions read none.
+  private var untakenKeys: RowKeys?
 
   /// The demands of each step of a stage; for objects that are made one by one, as far as rows
   /// show them.
@@ -48,15 +52,56 @@ struct StageDemands {
           possibleLosses: demands.conversions,
           checker: ConditionChecker(
             view: view, destination: try StoreSchema(step.destination.model),
-            mapping: demands.mapping, reader: survey.reader))
+            mapping: demands.mapping, reader: survey.reader, excludesUntaken: true,
+            takers: demands.takers))
       ]
     }
+  }
+
+  /// The rows by whose keys the questions find what filtered mappings take.
+  var untakenRows: Set<UntakenRows> {
+    Set(conditions.flatMap(untakenRows) + possibleLosses.flatMap(untakenRows))
+  }
+
+  private func untakenRows(of condition: Condition) -> [UntakenRows] {
+    checker.place(name: condition.sourceEntity).map {
+      checker.untakenRows(by: checker.makers(of: condition), of: $0)
+    } ?? []
+  }
+
+  private func untakenRows(of possible: PossibleLoss) -> [UntakenRows] {
+    guard case .conversion(let name, let type) = possible.kind,
+      let place = checker.place(name: possible.entity)
+    else { return [] }
+    let makers = checker.converters(of: name, of: place.entity, to: type)
+    return checker.untakenRows(by: makers, of: place)
+  }
+
+  /// The demands as far as it is known which rows they concern.
+  ///
+  /// - Parameter keeper: has the keys of `untakenRows`, those of filters that can only be evaluated
+  ///   by objects left out; nil if there are none.
+  func known(by keeper: UntakenRowKeeper?) -> StageDemands {
+    func isKnown(_ rows: [UntakenRows]) -> Bool {
+      rows.allSatisfy { keeper?.counts[$0.name] != nil }
+    }
+    var result = self
+    result.conditions.removeAll { !isKnown(untakenRows(of: $0)) }
+    result.possibleLosses.removeAll { !isKnown(untakenRows(of: $0)) }
+    result.untakenKeys = keeper?.keys
+    return result
+  }
+
+  /// Makes the functions that the questions call known to a connection.
+  func prepare(_ db: Database) {
+    RowView.prepare(db)
+    if let untakenKeys { RowKeyReader(untakenKeys).install(in: db) }
   }
 
   /// The conditions that rows of the store break.
   func refusals(in survey: StoreSurvey) throws -> [Refusal] {
     let questions = checker.questions(conditions)
-    var counter = RowCounter(survey.reader, prepare: RowView.prepare)
+    var counter = RowCounter(survey.reader, prepare: prepare)
     for case (_, .rows(let rows)) in questions { counter.ask(rows) }
     try counter.count()
     return try questions.compactMap {

@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import Mapping
 import ObjectModel
@@ -260,7 +261,7 @@ struct DefectRepair {
           + "WHERE Z_PK IN (SELECT key FROM temp.touched)")
     }
     let shared = SharedValues(demands: demands)
-    for (place, step) in demands.enumerated() {
+    for (place, step) in try demands.map(known).enumerated() {
       for condition in step.conditions {
         guard case .valuesFit(let attribute, let name) = condition.demand,
           let type = AttributeType(name: name),
@@ -268,28 +269,47 @@ struct DefectRepair {
           case .rows(let rows)? = step.checker.question(condition: condition)
         else { continue }
         repairs += repair(
-          rows, attribute: attribute, entity: condition.sourceEntity, checker: step.checker)
+          rows, attribute: attribute, entity: condition.sourceEntity, step: step)
       }
       for possible in step.possibleLosses {
         guard case .conversion(let attribute, let type) = possible.kind,
           !shared.contains(attribute, of: possible.entity, as: type, step: place),
           case .rows(let rows)? = step.checker.question(possible: possible)
         else { continue }
-        repairs += repair(
-          rows, attribute: attribute, entity: possible.entity, checker: step.checker)
+        repairs += repair(rows, attribute: attribute, entity: possible.entity, step: step)
       }
     }
     return repairs
   }
 
+  /// The demands with the keys of rows that filtered mappings take.
+  private func known(_ step: StageDemands) throws -> StageDemands {
+    let rows = step.untakenRows
+    guard !rows.isEmpty, case .objects(let own, _) = stage.method else { return step }
+    let destination = step.checker.destination
+    let losses = CountedLosses(
+      survey: survey, mappings: own.mappings.map(\.mapping), to: destination)
+    let keeper = try UntakenRowKeeper(
+      rows, mapping: losses.allMappings, exclusive: [], destination: destination.model)
+    _ = try losses.divided(
+      now: Date().timeIntervalSinceReferenceDate, untakenKeeper: keeper)
+    try keeper.finish()
+    return step.known(by: keeper)
+  }
+
   private func repair(
-    _ rows: RowCounter.Question, attribute: String, entity: String, checker: ConditionChecker
+    _ rows: RowCounter.Question, attribute: String, entity: String, step: StageDemands
   ) -> [Repair] {
-    let column = checker.sourceColumn(ofAttribute: attribute, entity: entity)
+    let column = step.checker.sourceColumn(ofAttribute: attribute, entity: entity)
     let test = DefectSearch.Test(
       kind: .value, entity: entity, property: attribute, rows: rows,
       remedy: column.map { .nullify([$0]) } ?? .none)
-    return [repair(test)].compactMap(\.self)
+    guard var repair = repair(test) else { return [] }
+    repair.find = { db in
+      step.prepare(db)
+      return try DefectSearch.keys(of: test, in: db)
+    }
+    return [repair]
   }
 
   private func duplicates(_ demands: [StageDemands]) -> [Repair] {

@@ -1,5 +1,6 @@
 import EngineList
 import Expressions
+import GRDB
 import Mapping
 import MigrationEngine
 import ObjectMigration
@@ -38,8 +39,11 @@ struct CountedLosses {
   func beforehand(
     now: Double, untakenKeeper: UntakenRowKeeper? = nil, looking: (Int64) -> Void
   ) throws -> [Loss] {
-    try count(possible: losses.possible.map(mark))
-      + divided(now: now, untakenKeeper: untakenKeeper, looking: looking)
+    let divided = try divided(now: now, untakenKeeper: untakenKeeper, looking: looking)
+    try untakenKeeper?.finish()
+    return try Self.count(
+      possible: losses.possible.map(mark), survey: survey, destination: destination,
+      mapping: allMappings, untakenKeys: untakenKeeper?.keys) + divided
   }
 
   /// What becomes of references, as far as mappings decide it.
@@ -101,18 +105,25 @@ struct CountedLosses {
   }
 
   /// Counts possible losses in the rows of the store, and omits those that affect none.
+  ///
+  /// - Parameter untakenKeys: the keys of rows that filtered mappings do not take, whose values are
+  ///   not converted.
   static func count(
-    possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema
+    possible: [PossibleLoss], survey: StoreSurvey, destination: StoreSchema,
+    mapping: MappingModel = MappingModel(entityMappings: []), untakenKeys: RowKeys? = nil
   ) throws -> [Loss] {
     if possible.isEmpty { return [] }
-    let view = RowView(of: survey)
+    let prepare = { @Sendable (db: Database) in
+      if let untakenKeys { RowKeyReader(untakenKeys).install(in: db) }
+    }
+    try survey.reader.connection.run(prepare)
     let checker = ConditionChecker(
-      view: view, destination: destination, mapping: MappingModel(entityMappings: []),
-      reader: survey.reader)
+      view: RowView(of: survey), destination: destination, mapping: mapping,
+      reader: survey.reader, excludesUntaken: untakenKeys != nil)
     let questions = possible.compactMap { loss in
       checker.question(possible: loss).map { (loss, $0) }
     }
-    var counter = RowCounter(survey.reader)
+    var counter = RowCounter(survey.reader, prepare: prepare)
     for case (_, .rows(let question)) in questions { counter.ask(question) }
     try counter.count()
     return try questions.compactMap {

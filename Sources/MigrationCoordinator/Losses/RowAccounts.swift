@@ -153,7 +153,8 @@ struct RowAccounts {
       $0.isOfOddValues && own.entityNames.contains($0.entity)
     }
     lateLosses += try CountedLosses.count(
-      possible: odd, survey: survey, destination: assessment.schema)
+      possible: odd, survey: survey, destination: assessment.schema,
+      mapping: assessment.steps[0].mapping, untakenKeys: assessment.untakenKeys)
   }
 
   /// Records rows without a work order, since the index has no entries for them.

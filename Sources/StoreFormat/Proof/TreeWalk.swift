@@ -308,7 +308,8 @@ final class TreeWalk {
     let node = try node(bytes, start: start, type: type, depth: depth)
     for (place, child) in node.children.enumerated() {
       try walkIndex(
-        child, run: PageRuns.length(of: node.children, from: place), parent: number, depth: depth + 1,
+        child, run: PageRuns.length(of: node.children, from: place), parent: number,
+        depth: depth + 1,
         form: form)
       if place < node.cells.count {
         try entry(node.bytes, at: node.cells[place] + 4, of: number, form: form)
