@@ -103,10 +103,8 @@ extension StateDecision.Reason {
 }
 
 extension StatusReport {
-  /// Whether the run has ended, and its process has not yet recorded how.
-  package var isRecording: Bool {
-    !decision.state.isOpen && record?.isOfLivingProcess == true
-  }
+  /// Whether the run has ended, and the record that was read does not have how.
+  package var lacksEnd: Bool { !decision.state.isOpen && record?.state == .running }
 
   /// Whether it differs from an earlier report in more than the time.
   package func isNews(after earlier: StatusReport) -> Bool { timeless != earlier.timeless }

@@ -15,22 +15,26 @@ extension AttributeType {
 
   /// An SQL test for numbers that do not fit this type even without their fraction.
   package func excludes(_ number: String) -> String {
-    if let greatestReal { return "abs(\(number)) > \(greatestReal)" }
+    // A text is greater than any number; `abs` has no place for the least integer.
+    let isNumber = "typeof(\(number)) IN ('integer', 'real')"
+    if let greatestReal {
+      return "\(isNumber) AND (\(number) > \(greatestReal) OR \(number) < -\(greatestReal))"
+    }
     guard let integerRange, self != .boolean else { return "0" }
     guard integerRange != Int64.min...Int64.max else {
       return "typeof(\(number)) = 'real' AND (\(number) >= 9223372036854775808.0 "
         + "OR \(number) < -9223372036854775808.0)"
     }
-    // A text is greater than any number.
-    return "typeof(\(number)) IN ('integer', 'real') AND (\(number) >= "
+    return "\(isNumber) AND (\(number) >= "
       + "\(integerRange.upperBound + 1) OR \(number) <= \(integerRange.lowerBound - 1))"
   }
 
-  /// An SQL test for values that change in this type; numbers that do not fit it are refusals.
-  package func changes(_ number: String) -> String {
-    let isExcluded = excludes(number)
+  /// An SQL test for values of another type that change in this one.
+  ///
+  /// Numbers that do not fit it are refusals, as far as the other type can hold such numbers.
+  package func changes(_ number: String, of old: AttributeType) -> String {
     let changes = "(\(changesAnyway(number)))"
-    return isExcluded == "0" ? changes : "\(changes) AND NOT (\(isExcluded))"
+    return old.canOverflow(as: self) ? "\(changes) AND NOT (\(excludes(number)))" : changes
   }
 
   private func changesAnyway(_ number: String) -> String {

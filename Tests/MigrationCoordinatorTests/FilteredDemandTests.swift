@@ -97,4 +97,17 @@ import Testing
     #expect(loss.keys == [3])
     #expect(try sizes(in: given) == [1, 1, 5, 7])
   }
+
+  @Test(arguments: engines, ["'many'", "x'00'"])
+  func `what is no number is zero in the objects that a filter takes`(
+    engine: EngineName, wrong: String
+  ) async throws {
+    var (given, request) = try given(size: .integer32, as: .double, wrong: wrong)
+    request.engine = engine
+    request.defectChoices.values = .convert
+    let report = try await given.run(request)
+    let loss = try #require(report.losses.first { $0.cause == .conversion })
+    #expect(loss.keys == [3])
+    #expect(try sizes(in: given) == [1, 0, 5, 7])
+  }
 }

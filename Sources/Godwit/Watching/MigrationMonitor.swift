@@ -245,9 +245,12 @@ public struct MigrationMonitor: Sendable {
     }
     // The status file has the end before the record does, which has more about it.
     var report = report
-    for _ in 0..<20 where report.isRecording {
-      try await Task.sleep(for: .milliseconds(50))
+    for _ in 0..<60 where report.lacksEnd {
+      // A process that is gone may have written the end after the record was read.
+      let mayChange = report.record?.isOfLivingProcess == true
+      if mayChange { try await Task.sleep(for: .milliseconds(50)) }
       report = try await look(watch) ?? report
+      if !mayChange { break }
     }
     return report
   }

@@ -38,12 +38,14 @@ extension ConditionChecker {
         ofRelationship: name, entityName: possible.entity, targets: possible.targets?.sorted())
     case .conversion(let name, let type):
       guard let place = place(name: possible.entity),
-        let column = column(attribute: name, place: place)
+        let column = column(attribute: name, place: place),
+        let old = view.model.leafAttribute(named: name, of: place.entity)?.type
       else {
         return nil
       }
       let makers = converters(of: name, of: place.entity, to: type)
-      return .rows(place.isOf(taken(type.changes("(\(column))"), of: place, by: makers)))
+      let test = type.changes("(\(column))", of: old)
+      return .rows(place.isOf(taken(test, of: place, by: makers)))
     }
   }
 

@@ -150,12 +150,13 @@ final class MappingPlan {
         if let source { try take(copies, from: source, to: object) }
       case .constant(let value, let place): try object.store(value, at: place)
       case .convert(let from, let name, let replacement):
-        guard let source else { continue }
+        guard let source, let new = destination.attributes[name] else { continue }
         do {
-          let value = try source.attribute(name: from)
-          try object.set(name, value: value == .null ? replacement : value)
+          let value = try source.converted(from, replacingNull: replacement, to: new.form)
+          try object.store(value, at: new.index)
         } catch let error as ObjectMigrationError {
-          throw placed(error, property: name, key: source.primaryKey)
+          throw placed(
+            object.placed(error, property: name), property: name, key: source.primaryKey)
         }
       case .evaluate(let property, let expression, let mappingObject):
         let value = try evaluate(

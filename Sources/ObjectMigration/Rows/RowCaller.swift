@@ -191,12 +191,18 @@ package final class RowCaller {
       let expression = property.valueExpression
     else { return StoredValue(value: attribute.defaultValue, of: attribute) }
     if case .attribute(let name, let replacement) = property.origin, let current,
-      let old = part.source.attributes[name]?.attribute, old.type == attribute.type,
-      old.storesBinaryDataExternally == attribute.storesBinaryDataExternally
+      let old = part.source.attributes[name]
     {
-      let value = try current.storedValue(name).1
-      guard value == .null else { return value }
-      return try stored(replacement, in: property, for: attribute)
+      let form = AttributeForm(attribute)
+      do {
+        guard old.form == form else {
+          return try current.converted(name, replacingNull: replacement, to: form)
+        }
+        let value = try current.storedValue(name).1
+        return value == .null ? try AttributeConversion.stored(replacement, for: form) : value
+      } catch let error as ObjectMigrationError {
+        throw error.at(property: property.name)
+      }
     }
     let value: ObjectValue
     do {
