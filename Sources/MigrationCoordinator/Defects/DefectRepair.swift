@@ -284,13 +284,10 @@ struct DefectRepair {
 
   /// The demands with the keys of rows that filtered mappings take.
   private func known(_ step: StageDemands) throws -> StageDemands {
-    let rows = step.untakenRows
-    guard !rows.isEmpty, case .objects(let own, _) = stage.method else { return step }
-    let destination = step.checker.destination
+    guard case .objects(let own, _) = stage.method else { return step }
     let losses = CountedLosses(
-      survey: survey, mappings: own.mappings.map(\.mapping), to: destination)
-    let keeper = try UntakenRowKeeper(
-      rows, mapping: losses.allMappings, exclusive: [], destination: destination.model)
+      survey: survey, mappings: own.mappings.map(\.mapping), to: step.checker.destination)
+    guard let keeper = try losses.untakenKeeper(of: step.untakenRows) else { return step }
     _ = try losses.divided(
       now: Date().timeIntervalSinceReferenceDate, untakenKeeper: keeper)
     try keeper.finish()

@@ -65,8 +65,12 @@ struct CountedLosses {
   func untakenKeeper(for fates: ReferenceFates, and others: Set<UntakenRows>) throws
     -> UntakenRowKeeper?
   {
-    let rows = ReferenceCounts.filters(fates, view: view).union(others)
-    return try rows.isEmpty
+    try untakenKeeper(of: ReferenceCounts.filters(fates, view: view).union(others))
+  }
+
+  /// Keeps the keys of some rows; nil if there are none to keep.
+  func untakenKeeper(of rows: Set<UntakenRows>) throws -> UntakenRowKeeper? {
+    try rows.isEmpty
       ? nil
       : UntakenRowKeeper(rows, mapping: allMappings, exclusive: [], destination: destination.model)
   }

@@ -5,15 +5,16 @@ import Schema
 extension ManagedObject {
   /// The value of an attribute as another one of the destination stores it.
   ///
-  /// Between numeric types it is what conversion by rows makes of it, whatever the column has: a
-  /// number that is none of its type is kept, and a text or bytes are cast as SQLite casts them,
-  /// which an assessment counts as changed.
+  /// An attribute of the same form has it as it is. Between numeric types it is what conversion by
+  /// rows makes of it, whatever the column has: a number that is none of its type is kept, and a
+  /// text or bytes are cast as SQLite casts them, which an assessment counts as changed.
   ///
   /// - Throws: `ObjectMigrationError`, if the type cannot hold the value.
   func converted(
     _ name: String, replacingNull replacement: AttributeValue, to new: AttributeForm
   ) throws -> StoredValue {
     let (attribute, stored) = try storedValue(name)
+    if attribute.form == new, stored != .null { return stored }
     let old = attribute.form.type
     let value: AttributeValue =
       if old == .boolean, case .integer(let number) = stored { .integer(number) } else {

@@ -191,15 +191,11 @@ package final class RowCaller {
       let expression = property.valueExpression
     else { return StoredValue(value: attribute.defaultValue, of: attribute) }
     if case .attribute(let name, let replacement) = property.origin, let current,
-      let old = part.source.attributes[name]
+      part.source.attributes[name] != nil
     {
-      let form = AttributeForm(attribute)
       do {
-        guard old.form == form else {
-          return try current.converted(name, replacingNull: replacement, to: form)
-        }
-        let value = try current.storedValue(name).1
-        return value == .null ? try AttributeConversion.stored(replacement, for: form) : value
+        return try current.converted(
+          name, replacingNull: replacement, to: AttributeForm(attribute))
       } catch let error as ObjectMigrationError {
         throw error.at(property: property.name)
       }
